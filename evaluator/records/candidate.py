@@ -1,0 +1,89 @@
+"""What an author hands in: sources, language and binding, for one problem on one target."""
+
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from evaluator.records.base import Record, digest_of
+
+MAX_SOURCE_BYTES = 1 << 20
+MAX_SOURCE_FILES = 64
+COMPILED_SUFFIXES = frozenset({".cu", ".cpp", ".cc", ".c", ".cxx"})
+
+
+class Language(StrEnum):
+    CUDA = "cuda"
+    CPP = "cpp"
+
+
+class Binding(StrEnum):
+    C = "c"
+    TVM_FFI = "tvm-ffi"
+
+
+def check_source_path(path: str) -> str:
+    """A relative path inside the submission's folder, POSIX form, as it will be written.
+
+    Raises ValueError with the path seen and the rule that it breaks.
+    """
+    seen = repr(path[:120])
+    if not path or path.endswith("/"):
+        raise ValueError(f"source path {seen}: expected a file name such as 'kernel.cu'")
+    if "\x00" in path or any(ord(character) < 32 for character in path):
+        raise ValueError(f"source path {seen}: control characters are not allowed")
+    if "\\" in path or ":" in path:
+        raise ValueError(f"source path {seen}: use forward slashes and no drive letters")
+    if path.startswith("/"):
+        raise ValueError(f"source path {seen}: must be relative")
+    if ".." in path.split("/"):
+        raise ValueError(f"source path {seen}: '..' is not allowed")
+    if len(path) > 200:
+        raise ValueError(f"source path {seen}: {len(path)} characters, at most 200")
+    return str(PurePosixPath(path))
+
+
+class Source(Record):
+    """One file; `content` is the very text that is hashed, stored and compiled."""
+
+    path: str
+    content: str
+
+    @field_validator("path")
+    @classmethod
+    def _path_stays_inside(cls, path: str) -> str:
+        return check_source_path(path)
+
+    @property
+    def byte_count(self) -> int:
+        return len(self.content.encode())
+
+
+class Candidate(Record):
+    """A kernel for one problem on one target. Its digest covers every byte that is compiled."""
+
+    problem: str
+    target: str
+    language: Language
+    binding: Binding = Binding.C
+    sources: tuple[Source, ...] = Field(min_length=1, max_length=MAX_SOURCE_FILES)
+    entry_file: str
+    entry_symbol: str = Field(default="run", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")
+
+    @model_validator(mode="after")
+    def _sources_fit(self) -> Self:
+        paths = [source.path for source in self.sources]
+        repeated = sorted({path for path in paths if paths.count(path) > 1})
+        if repeated:
+            raise ValueError(f"source path {repeated[0]!r} occurs twice after normalising")
+        if self.entry_file not in paths:
+            raise ValueError(f"entry file {self.entry_file!r} is not among the sources: {paths}")
+        total = sum(source.byte_count for source in self.sources)
+        if total > MAX_SOURCE_BYTES:
+            raise ValueError(f"sources hold {total} bytes, at most {MAX_SOURCE_BYTES}")
+        return self
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json"))
