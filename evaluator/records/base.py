@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from typing import Any, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -40,15 +41,32 @@ def strict_loads(text: str | bytes) -> JsonValue:
     source = text
 
     def refuse(constant: str) -> NoReturn:
-        line = source[: source.find(constant)].count("\n") + 1
+        line = source[: _offset_of(constant, source)].count("\n") + 1
         raise InvalidJson(f"not valid JSON: {constant} at line {line}")
 
     try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=_unique, parse_float=_finite)
+        return json.loads(
+            text, parse_constant=refuse, object_pairs_hook=_unique, parse_float=_finite
+        )
+    except InvalidJson:
+        raise
     except json.JSONDecodeError as error:
         raise InvalidJson(f"not valid JSON: {error.msg} at line {error.lineno}") from error
+    except ValueError as error:
+        raise InvalidJson("not valid JSON: an integer has more than 4300 digits") from error
     except RecursionError as error:
         raise InvalidJson("not valid JSON: nested too deeply") from error
+
+
+_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN', re.DOTALL)
+
+
+def _offset_of(constant: str, source: str) -> int:
+    """Where `constant` stands first outside a string."""
+    for match in _STRING_OR_CONSTANT.finditer(source):
+        if match.group() == constant:
+            return match.start()
+    return 0
 
 
 def _finite(text: str) -> float:

@@ -1,9 +1,10 @@
 """Results of stages, and the record that a whole evaluation leaves behind."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, SerializeAsAny
+from pydantic import BaseModel, BeforeValidator, SerializeAsAny
 
 from evaluator.records.base import Record
 from evaluator.records.candidate import Candidate
@@ -49,7 +50,7 @@ class StageResult(Record, Generic[EvidenceT]):
         return self.verdict is Verdict.PASSED
 
 
-AnyStageResult = StageResult[Record]
+AnyStageResult = StageResult[Any]
 
 
 def stage_result_from_json(value: object) -> AnyStageResult:
@@ -57,9 +58,19 @@ def stage_result_from_json(value: object) -> AnyStageResult:
 
     Raises pydantic.ValidationError where a field is missing, unknown or of another type.
     """
-    stage = Stage(value["stage"]) if isinstance(value, dict) and "stage" in value else None
-    model = StageResult[EVIDENCE_TYPES[stage]] if stage else StageResult[Record]  # type: ignore[misc]
-    return model.model_validate(value)
+    return AnyStageResult.model_validate(_with_typed_evidence(value))
+
+
+def _with_typed_evidence(value: Any) -> Any:
+    if not isinstance(value, Mapping) or not isinstance(value.get("evidence"), Mapping):
+        return value
+    if value.get("stage") not in list(Stage):
+        return value
+    evidence_type = EVIDENCE_TYPES[Stage(value["stage"])]
+    return {**value, "evidence": evidence_type.model_validate(value["evidence"])}
+
+
+AnyStage = Annotated[SerializeAsAny[AnyStageResult], BeforeValidator(_with_typed_evidence)]
 
 
 class Environment(Record):
@@ -115,7 +126,7 @@ class EvaluationRecord(Record):
     candidate: Candidate
     problem_digest: str
     environment: Environment
-    stages: tuple[SerializeAsAny[StageResult], ...]  # type: ignore[type-arg]
+    stages: tuple[AnyStage, ...]
     stages_not_reached: tuple[Stage, ...]
     verdict: Verdict
     message: str
@@ -135,4 +146,4 @@ class JobOrder(Record):
     candidate: Candidate
     problem: Problem
     build_artifacts: tuple[Artifact, ...] = ()
-    stages: tuple[SerializeAsAny[StageResult], ...] = ()  # type: ignore[type-arg]
+    stages: tuple[AnyStage, ...] = ()

@@ -213,7 +213,7 @@ class DeviceReading(Record):
 
 
 class TimingSample(Record):
-    """One timed call: span = first start to last end over all streams; wall is the judge's clock."""
+    """One timed call: span = first start to last end on all streams; wall is the judge's clock."""
 
     trial: int
     call: int

@@ -1,8 +1,10 @@
 """A problem: a FlashInfer-Trace definition and workload with what we judge it by."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from evaluator.records.base import Record, digest_of
 from evaluator.records.flashinfer import Definition, Workload
@@ -31,7 +33,12 @@ class Baseline(Record):
 
 
 class Problem(Record):
-    """One entry of the problem set; `digest` covers all of it."""
+    """One entry of the problem set; `digest` covers all of it.
+
+    call_order  inputs, then outputs, as an entry point takes them. It is written down because
+                sorted JSON and PostgreSQL's jsonb forget the order of an object's members;
+                reading a problem puts the definition back into this order.
+    """
 
     name: str
     title: str
@@ -39,6 +46,7 @@ class Problem(Record):
     causal: bool = False
     development: bool = False
     definition: Definition
+    call_order: tuple[str, ...] = ()
     workload: Workload
     tolerance: Tolerance = Tolerance()
     flop_count: int = Field(gt=0)
@@ -47,6 +55,37 @@ class Problem(Record):
     targets: tuple[str, ...]
     allowed_libraries: tuple[str, ...] = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _restore_call_order(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        definition, order = value.get("definition"), value.get("call_order")
+        if isinstance(definition, Definition) and not order:
+            return {**value, "call_order": definition.call_order}
+        if isinstance(definition, Mapping) and isinstance(order, list | tuple):
+            return {**value, "definition": _in_order(definition, order)}
+        return value
+
+    @model_validator(mode="after")
+    def _call_order_is_whole(self) -> Self:
+        if self.call_order != self.definition.call_order:
+            expected = ", ".join(self.definition.call_order)
+            seen = ", ".join(self.call_order) or "none"
+            rule = f"call_order must name the inputs, then the outputs: {expected}"
+            raise ValueError(f"{rule}; seen: {seen}")
+        return self
+
     @property
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))
+
+
+def _in_order(definition: Mapping[str, Any], order: list[str] | tuple[str, ...]) -> dict[str, Any]:
+    sides = {side: definition[side] for side in ("inputs", "outputs") if side in definition}
+    ranked = {name: number for number, name in reversed(list(enumerate(order)))}
+    for side, specs in sides.items():
+        if isinstance(specs, Mapping):
+            names = sorted(specs, key=lambda name: ranked.get(name, len(order)))
+            sides[side] = {name: specs[name] for name in names}
+    return {**definition, **sides}
