@@ -55,7 +55,6 @@ class ClaimRequest(Record):
 
 class Heartbeat(Record):
     fence: str
-    stage: str | None = None
 
 
 class HeartbeatReply(Record):

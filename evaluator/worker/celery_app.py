@@ -1,0 +1,73 @@
+"""Celery on the worker's side: a message names an attempt, the claim decides everything else.
+
+Tasks are acknowledged early and keep no results: the lease in the database recovers a lost
+worker in a minute, where a broker's visibility timeout loses or doubles long jobs.
+"""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from celery import Celery
+from celery.signals import worker_shutting_down
+from kombu import Queue
+
+TASK_NAME = "ptxboard.evaluate"
+POLLING_SECONDS = 0.05
+VISIBILITY_SECONDS = 6 * 3600
+
+
+def broker_options(url: str, folder: Path) -> dict[str, object]:
+    """Transport options for `filesystem://` (one machine, no server) or `redis://`."""
+    if not url.startswith("filesystem://"):
+        return {
+            "visibility_timeout": VISIBILITY_SECONDS,
+            "health_check_interval": 25,
+            "socket_keepalive": True,
+        }
+    for name in ("messages", "control"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return {
+        "data_folder_in": str(folder / "messages"),
+        "data_folder_out": str(folder / "messages"),
+        "control_folder": str(folder / "control"),
+        "polling_interval": POLLING_SECONDS,
+        "store_processed": False,
+    }
+
+
+def worker_app(
+    *,
+    broker_url: str,
+    broker_folder: Path,
+    queues: tuple[str, ...],
+    evaluate: Callable[[str], bool],
+    stopping: threading.Event,
+) -> Celery:
+    """The Celery application of one worker process, consuming the named queues."""
+    app = Celery("ptxboard-worker", broker=broker_url)
+    app.conf.update(
+        accept_content=["json"],
+        broker_connection_retry_on_startup=True,
+        broker_transport_options=broker_options(broker_url, broker_folder),
+        task_acks_late=False,
+        task_create_missing_queues=False,
+        task_default_queue=queues[0],
+        task_ignore_result=True,
+        task_queues=[Queue(name) for name in queues],
+        task_serializer="json",
+        worker_disable_prefetch=broker_url.startswith("redis"),
+        worker_hijack_root_logger=False,
+        worker_prefetch_multiplier=1,
+    )
+
+    def run(attempt: str) -> None:
+        evaluate(attempt)
+
+    app.task(name=TASK_NAME)(run)
+
+    def stop(**_: object) -> None:
+        stopping.set()
+
+    worker_shutting_down.connect(stop, weak=False)
+    return app
