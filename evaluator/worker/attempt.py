@@ -100,7 +100,7 @@ class AttemptRunner:
             log.exception("attempt %s: unexpected error", order.attempt)
             return Outcome.FAULTED, f"unexpected error\n{traceback.format_exc(limit=8)}"
         if lease.lost or self.stopping.is_set():
-            return Outcome.RELEASED, "the worker is shutting down" if not lease.lost else "cancelled"
+            return Outcome.RELEASED, "cancelled" if lease.lost else "the worker is shutting down"
         return Outcome.FINISHED, ""
 
     def _prepare(self, order: JobOrder, folder: Path, lease: Lease) -> Work:
@@ -122,12 +122,10 @@ class AttemptRunner:
                 artifact.sha256, attempt=order.attempt, fence=order.fence
             )
         except (SiteAway, SiteRefused) as error:
-            raise EvaluatorFault(f"artifact {artifact.role} could not be fetched: {error}") from error
+            raise EvaluatorFault(f"{artifact.role} could not be fetched: {error}") from error
         (folder / artifact.sha256).write_bytes(data)
 
-    def _report(
-        self, order: JobOrder, work: Work, result: AnyStageResult, outbox: Outbox
-    ) -> None:
+    def _report(self, order: JobOrder, work: Work, result: AnyStageResult, outbox: Outbox) -> None:
         log.info("attempt %s: %s %s", order.attempt, result.stage, result.verdict)
         post = StagePost(fence=order.fence, result=result)
         artifacts = tuple(

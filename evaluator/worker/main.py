@@ -34,8 +34,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--target", action="append", default=[], choices=list(TARGETS), help="run on this target"
     )
-    parser.add_argument("--lane", action="append", default=[], choices=["build"], help="also build")
-    parser.add_argument("--site", default=os.environ.get("PTXBOARD_SITE_URL"), help="site's address")
+    parser.add_argument("--lane", action="append", default=[], choices=["build"], help="build")
+    parser.add_argument("--site", default=os.environ.get("PTXBOARD_SITE_URL"), help="its address")
     parser.add_argument("--name", default=f"{platform.node()}-{secrets.token_hex(2)}")
     parser.add_argument("--folder", type=Path, default=None, help="state kept between starts")
     parser.add_argument("--poll", action="store_true", help="ask the site instead of a broker")
@@ -168,9 +168,7 @@ def _queues(hello: WorkerHello) -> tuple[str, ...]:
     return tuple(find_target(slug).queue for slug in hello.targets)
 
 
-def _lane_runner(
-    lanes: tuple[Lane, ...], bench: Bench, folder: Path
-) -> LaneRunner:
+def _lane_runner(lanes: tuple[Lane, ...], bench: Bench, folder: Path) -> LaneRunner:
     if Lane.BUILD in lanes:
         return lambda work: run_lane(work, bench, Lane.BUILD)
     return JudgeClient(folder=folder).evaluate
