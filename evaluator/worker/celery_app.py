@@ -10,30 +10,8 @@ from pathlib import Path
 
 from celery import Celery
 from celery.signals import worker_shutting_down
-from kombu import Queue
 
-TASK_NAME = "ptxboard.evaluate"
-POLLING_SECONDS = 0.05
-VISIBILITY_SECONDS = 6 * 3600
-
-
-def broker_options(url: str, folder: Path) -> dict[str, object]:
-    """Transport options for `filesystem://` (one machine, no server) or `redis://`."""
-    if not url.startswith("filesystem://"):
-        return {
-            "visibility_timeout": VISIBILITY_SECONDS,
-            "health_check_interval": 25,
-            "socket_keepalive": True,
-        }
-    for name in ("messages", "control"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    return {
-        "data_folder_in": str(folder / "messages"),
-        "data_folder_out": str(folder / "messages"),
-        "control_folder": str(folder / "control"),
-        "polling_interval": POLLING_SECONDS,
-        "store_processed": False,
-    }
+from evaluator.broker import EVALUATE_TASK, queue, transport_options
 
 
 def worker_app(
@@ -49,12 +27,14 @@ def worker_app(
     app.conf.update(
         accept_content=["json"],
         broker_connection_retry_on_startup=True,
-        broker_transport_options=broker_options(broker_url, broker_folder),
+        broker_transport_options=transport_options(broker_url, broker_folder),
         task_acks_late=False,
         task_create_missing_queues=False,
         task_default_queue=queues[0],
+        task_default_exchange=queues[0],
+        task_default_routing_key=queues[0],
         task_ignore_result=True,
-        task_queues=[Queue(name) for name in queues],
+        task_queues=[queue(name) for name in queues],
         task_serializer="json",
         worker_disable_prefetch=broker_url.startswith("redis"),
         worker_hijack_root_logger=False,
@@ -64,7 +44,7 @@ def worker_app(
     def run(attempt: str) -> None:
         evaluate(attempt)
 
-    app.task(name=TASK_NAME)(run)
+    app.task(name=EVALUATE_TASK)(run)
 
     def stop(**_: object) -> None:
         stopping.set()
