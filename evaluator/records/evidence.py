@@ -133,7 +133,14 @@ class SanitizerEvidence(Record):
 
 
 class OutputError(Record):
-    """How one output of one trial differs from the reference; None where nothing was finite."""
+    """How one output of one trial differs from the reference; None where nothing was finite.
+
+    nonfinite_count       elements with a NaN or infinity on either side that do not match
+    reference_nan_count   NaN in the reference: the problem's fault, never the candidate's
+    smallest_passing_atol None where no atol can help, that is where nonfinite_count is not 0
+    rms_error_to_fp32     RMS(actual - fp32) / RMS(fp32), a fraction
+    constant_ratio        actual / expected where that is one number all over and not 1
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -150,6 +157,7 @@ class OutputError(Record):
     smallest_passing_atol: float | None = None
     rms_error_to_fp32: float | None = None
     constant_ratio: float | None = None
+    reference_nan_count: int = 0
 
 
 class CorrectnessTrial(Record):
