@@ -1,0 +1,1 @@
+"""Reference implementations. The catalogue reads them as text; the judge executes that text."""
