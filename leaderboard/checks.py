@@ -1,0 +1,1 @@
+"""System checks for settings that are each right but wrong together."""

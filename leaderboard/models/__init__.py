@@ -1,0 +1,31 @@
+"""The tables, one file a noun. Records of what was measured are append-only."""
+
+from leaderboard.models.artifact import Artifact, StageArtifact
+from leaderboard.models.attempt import Attempt
+from leaderboard.models.audit import AuditEntry, AuditHead, Correction
+from leaderboard.models.entrant import Entrant
+from leaderboard.models.evaluation import Evaluation
+from leaderboard.models.job import Job
+from leaderboard.models.problem import Problem
+from leaderboard.models.stage_record import StageRecord
+from leaderboard.models.submission import Submission
+from leaderboard.models.token import ApiToken
+from leaderboard.models.worker import DutyRun, Worker
+
+__all__ = [
+    "ApiToken",
+    "Artifact",
+    "Attempt",
+    "AuditEntry",
+    "AuditHead",
+    "Correction",
+    "DutyRun",
+    "Entrant",
+    "Evaluation",
+    "Job",
+    "Problem",
+    "StageArtifact",
+    "StageRecord",
+    "Submission",
+    "Worker",
+]

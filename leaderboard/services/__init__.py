@@ -1,0 +1,1 @@
+"""Changes across rows: one function a change, keyword-only, one transaction."""

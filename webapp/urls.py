@@ -1,0 +1,22 @@
+"""Addresses of the site: pages, REST, and two probes for whoever watches the machine."""
+
+from importlib.util import find_spec
+
+from django.contrib import admin
+from django.urls import include, path
+
+from leaderboard.views.probes import healthz, readyz
+
+handler400 = "leaderboard.errors.bad_request"
+handler403 = "leaderboard.errors.permission_denied"
+handler404 = "leaderboard.errors.page_not_found"
+handler500 = "leaderboard.errors.server_error"
+
+urlpatterns = [
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("admin/", admin.site.urls),
+    path("api/", include("leaderboard.api.urls")),
+]
+if find_spec("leaderboard.views.pages"):
+    urlpatterns.append(path("", include("leaderboard.views.pages.urls")))
