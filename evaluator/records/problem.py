@@ -11,11 +11,15 @@ from evaluator.records.flashinfer import Definition, Workload
 
 
 class Family(StrEnum):
-    """What the judge needs to know: how to make inputs, the fp32 reference and the baseline."""
+    """What the judge needs to know: how to make inputs, the fp32 reference and the baseline.
+
+    OTHER: independent random inputs; the fp32 reference is the reference on fp32 inputs.
+    """
 
     GEMM = "gemm"
     MHA_FORWARD = "mha_forward"
     MHA_BACKWARD = "mha_backward"
+    OTHER = "other"
 
 
 class Tolerance(Record):
