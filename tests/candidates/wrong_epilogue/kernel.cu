@@ -34,11 +34,13 @@ __device__ inline void barrier_expect(uint32_t bar, uint32_t bytes) {
                : "memory");
 }
 
+// Without `.release.cluster`: that spelling puts a device-wide memory barrier before every arrival, and
+// the reads that it would order are the tensor core's own, which wgmma.wait_group has already finished.
 __device__ inline void barrier_arrive_at(uint32_t bar, uint32_t block) {
   asm volatile(
       "{\n.reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(bar), "r"(block)
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(bar), "r"(block)
       : "memory");
 }
 
@@ -216,7 +218,8 @@ void gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUt
   const uint32_t tiles = (shared_address(raw) + 1023) & ~1023u;
   const uint32_t staging = tiles + STAGES * STAGE_BYTES;
   const uint32_t full = staging + C_BYTES, empty = full + 8 * STAGES;
-  const int rank = blockIdx.x % CLUSTER, group = threadIdx.x / 128;
+  const int rank = blockIdx.x % CLUSTER;
+  const int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);  // known to be uniform
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
       barrier_init(full + 8 * s, 1);
