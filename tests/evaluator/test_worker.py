@@ -10,18 +10,10 @@ import httpx
 import pytest
 
 from evaluator.problems import find_problem
-from evaluator.records import (
-    Candidate,
-    Environment,
-    EvaluatorFault,
-    JobOrder,
-    Lane,
-    PolicyEvidence,
-    Source,
-    Stage,
-    StageResult,
-    Verdict,
-)
+from evaluator.records.candidate import Candidate, Source
+from evaluator.records.evaluation import Environment, JobOrder, StageResult
+from evaluator.records.evidence import PolicyEvidence
+from evaluator.records.verdicts import EvaluatorFault, Lane, Stage, Verdict
 from evaluator.records.worker_api import Outcome, WorkerHello
 from evaluator.targets import TARGETS
 from evaluator.work import Work
