@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 PORT ?= 8000
+TARGETS ?= host
 BIN := $(VENV)/bin
 export PTXBOARD_VAR ?= $(CURDIR)/var
 
@@ -9,7 +10,7 @@ export PTXBOARD_VAR ?= $(CURDIR)/var
 
 demo: $(VENV)/.demo
 	@sh deploy/get-sandbox.sh var/tools
-	@PATH="$(CURDIR)/var/tools/bin:$$PATH" $(BIN)/python manage.py demo --port $(PORT)
+	@PATH="$(CURDIR)/var/tools/bin:$$PATH" $(BIN)/python manage.py demo --port $(PORT) $(TARGETS:%=--target %)
 
 test: $(VENV)/.dev
 	@sh deploy/get-test-services.sh
