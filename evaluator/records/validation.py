@@ -148,7 +148,7 @@ def field_problems(error: ValidationError, value: JsonValue) -> tuple[FieldProbl
 def _field_problem(line: dict[str, Any], value: JsonValue) -> FieldProblem:
     missing = line["type"] == "missing"
     return FieldProblem(
-        pointer=_pointer(line["loc"], value, missing=missing),
+        pointer=_pointer(line["loc"], value, may_be_absent=line["type"] in ("missing", "rule")),
         seen="" if missing else shortened(line["input"]),
         rule="required, but missing" if missing else _rule(line),
     )
@@ -159,7 +159,7 @@ def _rule(line: dict[str, Any]) -> str:
     return message.removeprefix("Value error, ")
 
 
-def _pointer(location: Location, value: JsonValue, *, missing: bool) -> str:
+def _pointer(location: Location, value: JsonValue, *, may_be_absent: bool) -> str:
     """The location without the names of union members, which no reader of the JSON knows."""
     path, current = "", value
     for number, part in enumerate(location):
@@ -168,7 +168,7 @@ def _pointer(location: Location, value: JsonValue, *, missing: bool) -> str:
             path, current = f"{path}[{part}]", current[part]
         elif isinstance(part, str) and isinstance(current, Mapping) and part in current:
             path, current = f"{path}.{part}" if path else part, current[part]
-        elif missing and last:
+        elif may_be_absent and last:
             path = f"{path}.{part}" if path else str(part)
     return path
 
