@@ -30,7 +30,7 @@ DLPACK_TYPES: dict[str, tuple[int, int]] = {
     "float32": (2, 32),
     "float16": (2, 16),
     "bfloat16": (4, 16),
-    "float8_e4m3": (10, 8),
+    "float8_e4m3fn": (10, 8),
     "float8_e5m2": (12, 8),
     "int64": (0, 64),
     "int32": (0, 32),

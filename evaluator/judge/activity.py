@@ -1,0 +1,147 @@
+"""From a host's windows and device records to samples. Pure; the records are an untrusted word.
+
+A record belongs to the window in which it starts; one that starts in none is a stray. Names of
+kernels never decide anything.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluator.records.evidence import KernelLaunch
+
+MAX_LAUNCHES = 200
+
+
+class MalformedActivity(ValueError):
+    """A record or window that is not what a host sends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """One thing that the device did; times on CUPTI's clock."""
+
+    kind: str
+    name: str
+    start_ns: int
+    end_ns: int
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+
+    @property
+    def stamped(self) -> bool:
+        return 0 < self.start_ns <= self.end_ns and self.end_ns > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    label: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a window held; `span_ns` and `busy_ns` are 0 where nothing was stamped."""
+
+    window: Window
+    activities: tuple[Activity, ...]
+
+    @property
+    def span_ns(self) -> int:
+        if not self.activities:
+            return 0
+        first = min(activity.start_ns for activity in self.activities)
+        return max(activity.end_ns for activity in self.activities) - first
+
+    @property
+    def busy_ns(self) -> int:
+        return sum(activity.end_ns - activity.start_ns for activity in self.activities)
+
+    @property
+    def launches(self) -> tuple[KernelLaunch, ...]:
+        return launch_list(self.activities)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """Everything of one collection; strays and records without times are told apart."""
+
+    seen: Mapping[str, Seen]
+    stray_count: int
+    unstamped_count: int
+    strays: tuple[str, ...] = field(default=())
+
+
+def attribute(windows: Sequence[Window], activities: Sequence[Activity]) -> Attribution:
+    """Give each record to its window; half-open at neither end, windows do not overlap."""
+    stamped = [activity for activity in activities if activity.stamped]
+    inside: dict[str, list[Activity]] = {window.label: [] for window in windows}
+    strays = []
+    for activity in stamped:
+        home = next((w for w in windows if w.start_ns <= activity.start_ns <= w.end_ns), None)
+        if home is None or activity.end_ns > home.end_ns:
+            strays.append(activity.name)
+        else:
+            inside[home.label].append(activity)
+    return Attribution(
+        seen={w.label: Seen(window=w, activities=tuple(inside[w.label])) for w in windows},
+        stray_count=len(strays),
+        unstamped_count=len(activities) - len(stamped),
+        strays=tuple(dict.fromkeys(strays))[:5],
+    )
+
+
+def launch_list(activities: Sequence[Activity]) -> tuple[KernelLaunch, ...]:
+    """Equal launches counted together, in a fixed order."""
+    counts = Counter((a.kind, a.name, a.grid, a.block) for a in activities)
+    ordered = sorted(counts.items(), key=lambda item: (item[0][0], item[0][1], str(item[0])))
+    return tuple(
+        KernelLaunch(kind=kind, name=name, grid=grid, block=block, count=count)
+        for (kind, name, grid, block), count in ordered[:MAX_LAUNCHES]
+    )
+
+
+def parse_windows(value: object) -> list[Window]:
+    """Raises MalformedActivity."""
+    return [
+        Window(label=str(item["label"]), start_ns=_whole(item, "start"), end_ns=_whole(item, "end"))
+        for item in _objects(value)
+    ]
+
+
+def parse_activities(value: object) -> list[Activity]:
+    """Raises MalformedActivity."""
+    return [
+        Activity(
+            kind=str(item.get("kind", "?")),
+            name=str(item.get("name", "?"))[:1000],
+            start_ns=_whole(item, "start"),
+            end_ns=_whole(item, "end"),
+            grid=_triple(item.get("grid")),
+            block=_triple(item.get("block")),
+        )
+        for item in _objects(value)
+    ]
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise MalformedActivity("expected a list of objects")
+    return value
+
+
+def _whole(item: Mapping[str, Any], key: str) -> int:
+    number = item.get(key)
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 64:
+        raise MalformedActivity(f"{key}: expected a time in nanoseconds, got {str(number)[:40]!r}")
+    return number
+
+
+def _triple(value: object) -> tuple[int, int, int] | None:
+    if value is None:
+        return None
+    if isinstance(value, list) and len(value) == 3 and all(isinstance(v, int) for v in value):
+        return (value[0], value[1], value[2])
+    raise MalformedActivity("expected three whole numbers for a grid or block")

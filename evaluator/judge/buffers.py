@@ -1,0 +1,144 @@
+"""A problem's tensors in an arena: prepared before a call, examined after it."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from evaluator.comparison import compare, poison
+from evaluator.host.binding import Value
+from evaluator.host.cuda import Driver
+from evaluator.judge.arena import Arena, DeviceMemory, HostMemory, Memory, slot_layout
+from evaluator.problems.prototypes import Parameter, parameters
+from evaluator.problems.tensors import (
+    Tensors,
+    empty_inputs,
+    fill_inputs,
+    fp32_reference,
+    reference,
+    refresh_inputs,
+)
+from evaluator.records.evidence import OutputError
+from evaluator.records.problem import Problem
+
+SEED_BITS = 62
+MIN_SLOTS, MAX_SLOTS = 3, 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What a slot was given: a private copy of the inputs to compare with afterwards."""
+
+    slot: int
+    inputs: Tensors
+
+
+class Buffers:
+    """Slots of one problem on one device. `driver` is None on CPU memory."""
+
+    def __init__(self, problem: Problem, driver: Driver | None, slot_count: int) -> None:
+        self.problem, self._driver = problem, driver
+        self.device = "cuda" if driver else "cpu"
+        self._parameters = parameters(problem)
+        layout = slot_layout(self._parameters, slot_count)
+        memory: Memory = (
+            DeviceMemory(driver, layout.byte_count) if driver else HostMemory(layout.byte_count)
+        )
+        self.arena = Arena(memory, layout)
+        self._scalars = self._make_scalars(problem)
+        self._filled: set[int] = set()
+        self._reference = reference(problem)
+
+    @property
+    def slot_count(self) -> int:
+        return self.arena.layout.slot_count
+
+    def prepare(self, slot: int) -> None:
+        """Fresh inputs from a secret seed, poisoned outputs, fresh guards."""
+        seed = secrets.randbits(SEED_BITS)
+        destinations = {**self.arena.inputs(slot), **self._scalars}
+        if slot in self._filled:
+            refresh_inputs(self.problem, seed, destinations)
+        else:
+            fill_inputs(self.problem, seed, destinations)
+            self._filled.add(slot)
+        self.poison(slot)
+
+    def poison(self, slot: int) -> None:
+        for output in self.arena.outputs(slot).values():
+            poison(output)
+        self.arena.guard(slot)
+
+    def copy_inputs(self, source: int, target: int) -> None:
+        """Equal contents in another slot, with poisoned outputs and fresh guards."""
+        for name, tensor in self.arena.inputs(target).items():
+            tensor.copy_(self.arena.inputs(source)[name])
+        self._filled.add(target)
+        self.poison(target)
+
+    def keep(self, slot: int) -> Prepared:
+        """A private copy of what the slot holds now."""
+        inputs = {name: tensor.clone() for name, tensor in self.arena.inputs(slot).items()}
+        return Prepared(slot=slot, inputs={**inputs, **self._scalars})
+
+    def arguments(self, slot: int) -> list[Value]:
+        """Offsets of tensors in the arena and values of scalars, in call order."""
+        offsets = self.arena.offsets(slot)
+        return [
+            self._scalars[item.name].item() if item.is_scalar else offsets[item.name]
+            for item in self._parameters
+        ]
+
+    def expected(self, prepared: Prepared) -> Tensors:
+        """The reference's outputs, in memory that no host can reach."""
+        return self._reference(**prepared.inputs)
+
+    def outputs(self, slot: int) -> Tensors:
+        """A private copy of the outputs as they are at this moment."""
+        return {name: tensor.clone() for name, tensor in self.arena.outputs(slot).items()}
+
+    def errors(
+        self, actual: Tensors, expected: Tensors, fp32: Mapping[str, torch.Tensor] | None = None
+    ) -> tuple[OutputError, ...]:
+        tolerance, exact = self.problem.tolerance, fp32 or {}
+        return tuple(
+            compare(name, actual[name], expected[name], tolerance, exact.get(name))
+            for name in self.problem.definition.outputs
+        )
+
+    def fp32(self, prepared: Prepared) -> Tensors:
+        return fp32_reference(self.problem, prepared.inputs)
+
+    def mutated_inputs(self, prepared: Prepared) -> tuple[str, ...]:
+        """Names of inputs whose bits are others than those that were given."""
+        now = self.arena.inputs(prepared.slot)
+        return tuple(name for name in now if not _same_bits(now[name], prepared.inputs[name]))
+
+    def broken_guards(self, slot: int) -> tuple[str, ...]:
+        return self.arena.broken_guards(slot)
+
+    def synchronise(self) -> None:
+        if self._driver:
+            torch.cuda.synchronize()
+
+    def close(self) -> None:
+        self.synchronise()
+        self.arena.close()
+
+    def _make_scalars(self, problem: Problem) -> Tensors:
+        names = {item.name for item in self._parameters if item.is_scalar}
+        if not names:
+            return {}
+        made = empty_inputs(problem, "cpu")
+        fill_inputs(problem, secrets.randbits(SEED_BITS), made)
+        return {name: made[name] for name in names}
+
+
+def slots_within(items: Sequence[Parameter], budget_bytes: int) -> int:
+    """As many slots as fit into the budget, between MIN_SLOTS and MAX_SLOTS."""
+    return max(MIN_SLOTS, min(MAX_SLOTS, budget_bytes // slot_layout(items, 1).slot_bytes))
+
+
+def _same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return torch.equal(left.view(torch.uint8), right.view(torch.uint8))

@@ -1,0 +1,102 @@
+"""What a host sees besides its own folder: an interpreter, our few modules, driver and tools."""
+
+import os
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import evaluator.host
+from evaluator.records.candidate import Binding
+from evaluator.work import Work
+
+HOST_FOLDER = Path(evaluator.host.__file__).resolve().parent
+ROOT = HOST_FOLDER.parent.parent
+START = (
+    "import sys; sys.path.insert(0, {root!r}); "
+    "from evaluator.host.__main__ import main; "
+    "code = main(sys.argv[1:]); sys.stdout.flush(); sys.stderr.flush(); "
+    "import os; os._exit(code)"
+)
+LIBRARY_NAME = "candidate.so"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Read-only mounts and the environment of a host process."""
+
+    mounts: tuple[Path, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def interpreter() -> tuple[str, ...]:
+    """The base Python of this environment, isolated, without site packages."""
+    executable = str(getattr(sys, "_base_executable", sys.executable) or sys.executable)
+    return (os.path.realpath(executable), "-I", "-S", "-c", START.format(root=str(ROOT)))
+
+
+def surroundings(work: Work) -> Surroundings:
+    """Mounts for interpreter and host; on a GPU the driver's folder; TVM-FFI where it is used."""
+    mounts = [HOST_FOLDER, *_interpreter_mounts()]
+    libraries: list[str] = []
+    if work.target.is_gpu:
+        folder = loaded_from("libcuda.so")
+        mounts.append(folder)
+        libraries.append(str(folder))
+    if work.candidate.binding is Binding.TVM_FFI:
+        mounts.append(ffi_library().parent)
+    environment = {"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}
+    return Surroundings(mounts=tuple(dict.fromkeys(mounts)), environment=environment)
+
+
+def _interpreter_mounts() -> list[Path]:
+    prefix = Path(os.path.realpath(sys.base_prefix))
+    return [] if prefix.is_relative_to("/usr") else [prefix]
+
+
+def loaded_from(name: str) -> Path:
+    """The folder of a library that this process has loaded; the linker's default if it has not."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        for line in maps:
+            path = line.split()[-1]
+            if Path(path).name.startswith(name):
+                return Path(path).parent
+    return Path("/usr/lib")
+
+
+@cache
+def ffi_library() -> Path:
+    """libtvm_ffi.so of the installed package, without importing it (it may import torch)."""
+    return _package_folder("tvm_ffi", "pip install 'ptxboard[worker]'") / "lib" / "libtvm_ffi.so"
+
+
+@cache
+def cupti_library() -> Path:
+    """libcupti.so.13 of the package nvidia-cuda-cupti, or of the CUDA toolkit."""
+    return find_cupti()
+
+
+def find_cupti() -> Path:
+    from evaluator.records.verdicts import EvaluatorFault
+
+    spec = find_spec("nvidia")
+    packages = [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+    inside = [place / part / "lib" for place in packages for part in ("cu13", "cuda_cupti")]
+    toolkits = [Path("/usr/local/cuda/extras/CUPTI/lib64"), Path("/usr/local/cuda/lib64")]
+    for folder in (*inside, *toolkits):
+        if (folder / "libcupti.so.13").exists():
+            return folder / "libcupti.so.13"
+    looked = ", ".join(str(folder) for folder in (*inside, *toolkits))
+    raise EvaluatorFault(
+        f"libcupti.so.13 not found in {looked}: pip install 'nvidia-cuda-cupti>=13,<14'"
+    )
+
+
+def _package_folder(name: str, fix: str) -> Path:
+    from evaluator.records.verdicts import EvaluatorFault
+
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise EvaluatorFault(f"package {name} is not installed on this worker: {fix}")
+    return Path(next(iter(spec.submodule_search_locations)))

@@ -1,0 +1,230 @@
+"""A candidate's process as the judge holds it: started confined, asked in turn, ended for sure.
+
+Whatever goes wrong inside is told as HostFailure with an Ending; the judge stays unharmed.
+"""
+
+import secrets
+import shutil
+import socket
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from evaluator.host.cuda import OUT_OF_MEMORY
+from evaluator.host.protocol import (
+    Channel,
+    ChannelClosed,
+    ChannelTimeout,
+    Message,
+    ProtocolBreach,
+)
+from evaluator.judge.arena import Memory
+from evaluator.judge.confinement import (
+    LIBRARY_NAME,
+    cupti_library,
+    ffi_library,
+    interpreter,
+    surroundings,
+)
+from evaluator.judge.mappings import mapped_libraries
+from evaluator.problems.prototypes import parameters
+from evaluator.process import RunningProcess
+from evaluator.records.candidate import Binding
+from evaluator.records.evidence import Ending, ProcessReport
+from evaluator.records.problem import Problem
+from evaluator.records.verdicts import EvaluatorFault
+from evaluator.sandbox import Sandbox
+from evaluator.work import Work
+
+START_SECONDS = 60.0
+QUIT_SECONDS = 5.0
+DEVICE_ERRORS_OF_OURS = (3, 100, 101, 802, 803, 999)  # not initialised, no device, unknown
+
+
+class Cancelled(Exception):
+    """The evaluation was called off from outside."""
+
+
+class HostFailure(Exception):
+    """How the host failed, and a text for the author."""
+
+    def __init__(self, *, ending: Ending, detail: str) -> None:
+        super().__init__(detail)
+        self.ending, self.detail = ending, detail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """`wall_ns` from before sending to after receiving, on the judge's clock."""
+
+    fields: Message
+    wall_ns: int
+
+
+class HostProcess:
+    """One sandboxed host for one stage; use as a context manager."""
+
+    def __init__(self, work: Work, sandbox: Sandbox, memory: Memory, *, cupti: bool) -> None:
+        self._work, self._memory = work, memory
+        self._sequence = 0
+        self._failure: HostFailure | None = None
+        self._mapped: tuple[str, ...] = ()
+        self._workspace = Path(tempfile.mkdtemp(prefix="ptxboard-host-"))
+        self._cupti = cupti_library() if cupti else None
+        self._evaluation = secrets.token_hex(8)
+        self._free_before = _free_beside_torch() if work.target.is_gpu else None
+        here, there = socket.socketpair()
+        with there:
+            self._process = self._start(sandbox, there)
+        self._channel = Channel(here, self._evaluation)
+        self._library = str(sandbox.inside(self._workspace) / LIBRARY_NAME)
+
+    def _start(self, sandbox: Sandbox, there: socket.socket) -> RunningProcess:
+        put_library(self._work, self._workspace)
+        around = surroundings(self._work)
+        tools = (self._cupti.parent,) if self._cupti else ()
+        return sandbox.popen(
+            [*interpreter(), "serve", str(there.fileno()), self._evaluation],
+            workspace=self._workspace,
+            read_only=(*around.mounts, *tools),
+            env=around.environment,
+            gpu=self._work.target.is_gpu,
+            pass_fds=(there.fileno(), *self._memory.descriptors()),
+        )
+
+    def __enter__(self) -> "HostProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait(QUIT_SECONDS)
+        shutil.rmtree(self._workspace, ignore_errors=True)
+
+    def open(self) -> Message:
+        """Load the candidate and map the arena. Raises HostFailure, EvaluatorFault."""
+        candidate = self._work.candidate
+        uses_ffi = candidate.binding is Binding.TVM_FFI
+        fields = {
+            "library": self._library,
+            "symbol": candidate.entry_symbol,
+            "binding": candidate.binding.value,
+            "parameters": parameter_table(self._work.problem),
+            "arena": self._memory.shared(),
+            "cupti": str(self._cupti) if self._cupti else None,
+            "ffi_library": str(ffi_library()) if uses_ffi else None,
+        }
+        return self.ask("open", fields, START_SECONDS).fields
+
+    def ask(self, kind: str, fields: Message, timeout_s: float) -> Reply:
+        """One command and its reply. Raises HostFailure, EvaluatorFault, Cancelled."""
+        self._sequence += 1
+        start_ns = time.perf_counter_ns()
+        try:
+            self._channel.send(kind, self._sequence, fields)
+            message = self._channel.receive(timeout_s, self._check_cancelled)
+        except ChannelTimeout:
+            self._process.kill(Ending.TIMED_OUT)
+            detail = f"no answer to {kind!r} after {timeout_s:g} s, limit reached"
+            raise self.fail(Ending.TIMED_OUT, detail) from None
+        except ChannelClosed:
+            raise self._death(kind) from None
+        except ProtocolBreach as breach:
+            raise self.fail(Ending.CRASHED, f"host process sent {breach}") from breach
+        wall_ns = time.perf_counter_ns() - start_ns
+        return Reply(fields=self._accept(message, kind), wall_ns=wall_ns)
+
+    def _check_cancelled(self) -> None:
+        if self._work.cancelled():
+            raise Cancelled
+
+    def _accept(self, message: Message, asked: str) -> Message:
+        if message.get("sequence") != self._sequence:
+            seen = message.get("sequence")
+            text = f"host process answered {seen!r} where {self._sequence} was due"
+            raise self.fail(Ending.CRASHED, text)
+        kind, detail = message.get("kind"), str(message.get("detail", ""))[:2000]
+        if kind == "done":
+            return message
+        if kind == "harness_error":
+            raise EvaluatorFault(f"{asked}: {detail}")
+        if kind == "device_error":
+            raise self._device_error(message.get("code"), detail, asked)
+        raise self.fail(Ending.CRASHED, detail or f"host process answered {kind!r}")
+
+    def _device_error(self, code: object, detail: str, asked: str) -> Exception:
+        if asked == "open" and code in DEVICE_ERRORS_OF_OURS:
+            return EvaluatorFault(f"the host process could not use the GPU: {detail}")
+        ending = Ending.OUT_OF_MEMORY if code == OUT_OF_MEMORY else Ending.DEVICE_ERROR
+        return self.fail(ending, detail)
+
+    def _death(self, asked: str) -> HostFailure:
+        """The socket closed: wait for the process to be gone and say how it went."""
+        report = self._process.wait(QUIT_SECONDS)
+        if report.ending is Ending.FINISHED:
+            text = f"the process ended by itself (exit code {report.exit_code}) during {asked!r}"
+            return self.fail(Ending.CRASHED, text)
+        ending = Ending.CRASHED if report.ending is Ending.TIMED_OUT else report.ending
+        text = report.detail if report.ending is not Ending.TIMED_OUT else "it closed its channel"
+        return self.fail(ending, text)
+
+    def fail(self, ending: Ending, detail: str) -> HostFailure:
+        """The failure to raise; the report will tell it."""
+        self._failure = HostFailure(ending=ending, detail=detail)
+        return self._failure
+
+    def device_bytes_taken(self) -> int | None:
+        """GPU memory that went since this process was started; None on CPU memory."""
+        if self._free_before is None:
+            return None
+        return self._free_before - _free_beside_torch()
+
+    def read_mapped_libraries(self) -> None:
+        """Remember what the confined processes map now; read from outside, before the end."""
+        self._mapped = mapped_libraries(self._process.pid)
+
+    def report(self) -> ProcessReport:
+        """End the process if it lives, and say how it went as a whole."""
+        if self._failure is None and self._process.poll() is None:
+            self._say_goodbye()
+        seen = self._process.wait(QUIT_SECONDS)
+        told: dict[str, object] = {"mapped_libraries": self._mapped}
+        if self._failure is not None:
+            told |= {"ending": self._failure.ending, "detail": self._failure.detail}
+        elif seen.ending is Ending.TIMED_OUT:
+            told |= {"ending": Ending.FINISHED, "detail": "ended by the evaluator"}
+        return seen.model_copy(update=told)
+
+    def _say_goodbye(self) -> None:
+        self._sequence += 1
+        try:
+            self._channel.send("quit", self._sequence, {})
+        except ChannelClosed:
+            return
+
+
+def _free_beside_torch() -> int:
+    """Free device memory, as if the judge's own torch held none."""
+    return torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved()
+
+
+def put_library(work: Work, folder: Path) -> None:
+    """The compiled library, digest checked, where the confined process can read it."""
+    artifact = work.artifact("library")
+    if artifact is None:
+        raise EvaluatorFault("no compiled library among the results: run the build lane first")
+    shutil.copyfile(work.path(artifact), folder / LIBRARY_NAME)
+    (folder / LIBRARY_NAME).chmod(0o755)
+
+
+def parameter_table(problem: Problem) -> list[Message]:
+    return [
+        {
+            "name": parameter.name,
+            "dtype": parameter.dtype.value,
+            "shape": None if parameter.is_scalar else list(parameter.shape),
+        }
+        for parameter in parameters(problem)
+    ]

@@ -1,0 +1,55 @@
+"""Which libraries a confined process maps, read from outside in /proc, and which are banned."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+VENDOR = re.compile(
+    r"lib(cublas|cudnn|cutlass|cufft|cusolver|cusparse|curand|nvrtc|nccl|torch|c10|tensorrt|nvinfer"
+    r"|mkl|openblas|blas|dnnl)",
+    re.IGNORECASE,
+)
+
+
+def mapped_libraries(root: int) -> tuple[str, ...]:
+    """Paths of mapped shared objects of `root` and all processes below it."""
+    seen: set[str] = set()
+    for process in (root, *_descendants(root)):
+        seen |= _mapped_by(process)
+    return tuple(sorted(seen))
+
+
+def banned_libraries(paths: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    """Those of a vendor's that compute what the candidate should; `allowed` are parts of names."""
+    names = [Path(path).name for path in paths]
+    found = [name for name in names if VENDOR.match(name)]
+    return tuple(name for name in found if not any(part in name for part in allowed))
+
+
+def _descendants(root: int) -> list[int]:
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (parent := _parent(entry)) is not None:
+            parents[int(entry.name)] = parent
+    found, fresh = [], [root]
+    while fresh:
+        fresh = [process for process, parent in parents.items() if parent in fresh]
+        found += fresh
+    return found
+
+
+def _parent(entry: Path) -> int | None:
+    try:
+        return int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _mapped_by(process: int) -> set[str]:
+    try:
+        lines = Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return set()
+    fields = [line.split(maxsplit=5) for line in lines]
+    paths = {parts[5] for parts in fields if len(parts) == 6}
+    return {path for path in paths if ".so" in Path(path).name}

@@ -1,0 +1,262 @@
+"""The measuring half of the timing stage: candidate and baseline in turn, by one protocol.
+
+Per trial: warm-up; blocks of calls, candidate and baseline alternating in order; a burst of
+back-to-back calls over all slots and single calls without a flush, both between two readings of
+the judge's own clock. A bracket ends when the judge has the device again and has taken its own
+copy of the outputs' state, so an answer that is sent early wins nothing.
+"""
+
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from evaluator.comparison import compare
+from evaluator.judge.activity import Attribution, MalformedActivity, Window
+from evaluator.judge.buffers import Buffers, Prepared
+from evaluator.judge.host_process import HostProcess
+from evaluator.judge.readings import Readings
+from evaluator.judge.stopwatch import Stopwatch, host_attribution
+from evaluator.problems.tensors import Tensors, baseline, make_inputs
+from evaluator.records.evidence import (
+    BatchBracket,
+    DeviceReading,
+    Ending,
+    KernelLaunch,
+    TimingSample,
+    VerifiedCall,
+)
+from evaluator.records.verdicts import EvaluatorFault
+from evaluator.work import Work
+
+SLOT_BUDGET_BYTES = 24 << 30
+HOST_SLOT_BUDGET_BYTES = 64 << 20
+BASELINE_SLOTS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How many calls of what; `verified` timed calls of each trial are checked at once."""
+
+    trials: int
+    warmup: int
+    calls: int
+    block: int
+    verified: int
+    bursts: int
+    singles: int
+
+    def blocks(self) -> Iterator[range]:
+        for start in range(0, self.calls, self.block):
+            yield range(start, min(start + self.block, self.calls))
+
+
+GPU_PLAN = Plan(trials=3, warmup=10, calls=50, block=10, verified=2, bursts=2, singles=3)
+HOST_PLAN = Plan(trials=3, warmup=3, calls=20, block=5, verified=2, bursts=1, singles=2)
+
+
+@dataclass(slots=True, kw_only=True)
+class Measured:
+    """Raw results; everything that is derived from them belongs to the stage's judge."""
+
+    samples: list[TimingSample] = field(default_factory=list)
+    baseline_samples: list[TimingSample] = field(default_factory=list)
+    batches: list[BatchBracket] = field(default_factory=list)
+    verified: list[VerifiedCall] = field(default_factory=list)
+    launch_lists: list[tuple[KernelLaunch, ...]] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Measurement:
+    """One host, one plan; fills `measured` as it goes."""
+
+    work: Work
+    plan: Plan
+    buffers: Buffers
+    host: HostProcess
+    stopwatch: Stopwatch
+    readings: Readings
+    call_seconds: float
+    measured: Measured
+    baseline_inputs: list[Tensors] = field(default_factory=list)
+    _turn: int = 0
+
+    def run(self) -> None:
+        self.host.open()
+        problem, device = self.work.problem, self.buffers.device
+        for _ in range(BASELINE_SLOTS):
+            self.baseline_inputs.append(make_inputs(problem, secrets.randbits(62), device))
+        for trial in range(self.plan.trials):
+            self._trial(trial)
+
+    def _trial(self, trial: int) -> None:
+        self._warm_up()
+        chosen = _choose(self.plan.calls, self.plan.verified)
+        walls: dict[str, tuple[int, DeviceReading | None]] = {}
+        for number, block in enumerate(self.plan.blocks()):
+            if number % 2:
+                self._baseline_block(trial, block)
+            for call in block:
+                self._timed_call(trial, call, walls, verify=call in chosen)
+            if not number % 2:
+                self._baseline_block(trial, block)
+        self._collect(trial, walls)
+        for burst in range(self.plan.bursts):
+            self._burst(trial, burst)
+        for single in range(self.plan.singles):
+            self._single(trial, single)
+
+    def _warm_up(self) -> None:
+        for number in range(self.plan.warmup):
+            slot = self._next_slot()
+            self.buffers.prepare(slot)
+            self._ask_call(slot, f"warm-up {number}")
+        self.host.ask("collect", {}, self.call_seconds)
+        run = baseline(self.work.problem)
+        for _ in range(self.plan.warmup):
+            run(**self.baseline_inputs[0])
+        self.buffers.synchronise()
+
+    def _timed_call(
+        self,
+        trial: int,
+        call: int,
+        walls: dict[str, tuple[int, DeviceReading | None]],
+        *,
+        verify: bool,
+    ) -> None:
+        slot = self._next_slot()
+        self.buffers.prepare(slot)
+        prepared = self.buffers.keep(slot) if verify else None
+        self.host.ask("settle", {}, self.call_seconds)
+        self.stopwatch.flush()
+        wall_ns = self._ask_call(slot, _label(trial, call))
+        if prepared is not None:
+            self.measured.verified.append(self._verify(trial, call, prepared))
+        walls[_label(trial, call)] = (wall_ns, self.readings.read())
+
+    def _ask_call(self, slot: int, label: str) -> int:
+        self.buffers.synchronise()
+        fields = {"arguments": self.buffers.arguments(slot), "label": label}
+        return self.host.ask("call", fields, self.call_seconds).wall_ns
+
+    def _verify(self, trial: int, call: int, prepared: Prepared) -> VerifiedCall:
+        """Outputs are copied first of all, then compared with the reference."""
+        return self._examine(trial, call, prepared, self.buffers.outputs(prepared.slot))
+
+    def _examine(self, trial: int, call: int, prepared: Prepared, outputs: Tensors) -> VerifiedCall:
+        expected = self.buffers.expected(prepared)
+        tolerance = self.work.problem.tolerance
+        errors = [compare(name, outputs[name], expected[name], tolerance) for name in outputs]
+        worst = max(errors, key=lambda error: error.bad_count)
+        return VerifiedCall(
+            trial=trial,
+            call=call,
+            bad_count=worst.bad_count,
+            output=worst.name if worst.bad_count else None,
+            mutated_inputs=self.buffers.mutated_inputs(prepared),
+            broken_guards=self.buffers.broken_guards(prepared.slot),
+        )
+
+    def _collect(self, trial: int, walls: dict[str, tuple[int, DeviceReading | None]]) -> None:
+        found = self._attribution()
+        for call in range(self.plan.calls):
+            label = _label(trial, call)
+            seen = found.seen.get(label)
+            if seen is None:
+                raise self.host.fail(Ending.CRASHED, f"host process left out window {label!r}")
+            wall_ns, reading = walls[label]
+            if self.stopwatch.collects:
+                self.measured.launch_lists.append(seen.launches)
+            last = call == self.plan.calls - 1
+            self.measured.samples.append(
+                TimingSample(
+                    trial=trial,
+                    call=call,
+                    span_ns=seen.span_ns,
+                    busy_ns=seen.busy_ns,
+                    wall_ns=wall_ns,
+                    launch_count=len(seen.activities),
+                    stray_count=found.stray_count if last else 0,
+                    unstamped_count=found.unstamped_count if last else 0,
+                    reading=reading,
+                )
+            )
+
+    def _attribution(self) -> Attribution:
+        fields = self.host.ask("collect", {}, self.call_seconds).fields
+        if fields.get("dropped"):
+            raise EvaluatorFault(f"CUPTI dropped {fields['dropped']} records of the candidate")
+        try:
+            return host_attribution(fields, collects=self.stopwatch.collects)
+        except MalformedActivity as error:
+            raise self.host.fail(Ending.CRASHED, f"host process sent {error}") from error
+
+    def _baseline_block(self, trial: int, block: range) -> None:
+        run = baseline(self.work.problem)
+        windows: list[Window] = []
+        readings: list[DeviceReading | None] = []
+        self.stopwatch.start()
+        for call in block:
+            inputs = self.baseline_inputs[call % BASELINE_SLOTS]
+            self.stopwatch.flush()
+            label = _label(trial, call)
+            windows.append(self.stopwatch.time(label, lambda given=inputs: run(**given)))  # type: ignore[misc]
+            readings.append(self.readings.read())
+        found = self.stopwatch.stop(windows)
+        for call, window, reading in zip(block, windows, readings, strict=True):
+            seen = found.seen[window.label]
+            self.measured.baseline_samples.append(
+                TimingSample(
+                    trial=trial,
+                    call=call,
+                    span_ns=seen.span_ns,
+                    busy_ns=seen.busy_ns,
+                    wall_ns=window.end_ns - window.start_ns,
+                    launch_count=len(seen.activities),
+                    unstamped_count=found.unstamped_count,
+                    reading=reading,
+                )
+            )
+
+    def _burst(self, trial: int, burst: int) -> None:
+        slots = list(range(self.buffers.slot_count))
+        secrets.SystemRandom().shuffle(slots)
+        self._bracket(trial, slots, f"burst {trial} {burst}", self.plan.calls + burst)
+
+    def _single(self, trial: int, single: int) -> None:
+        number = self.plan.calls + self.plan.bursts + single
+        self._bracket(trial, [self._next_slot()], f"single {trial} {single}", number)
+
+    def _bracket(self, trial: int, slots: list[int], label: str, number: int) -> None:
+        prepared = []
+        for slot in slots:
+            self.buffers.prepare(slot)
+            prepared.append(self.buffers.keep(slot))
+        calls = [self.buffers.arguments(slot) for slot in slots]
+        self.buffers.synchronise()
+        start_ns = time.perf_counter_ns()
+        fields = {"calls": calls, "label": label}
+        self.host.ask("batch", fields, self.call_seconds * len(slots))
+        self.stopwatch.probe()
+        wall_ns = time.perf_counter_ns() - start_ns
+        outputs = [self.buffers.outputs(slot) for slot in slots]
+        seen = self._attribution().seen.get(label)
+        warm_ns = seen.span_ns if seen is not None and self.stopwatch.collects else None
+        self.measured.batches.append(
+            BatchBracket(trial=trial, call_count=len(slots), wall_ns=wall_ns, warm_span_ns=warm_ns)
+        )
+        for given, made in zip(prepared, outputs, strict=True):
+            self.measured.verified.append(self._examine(trial, number, given, made))
+
+    def _next_slot(self) -> int:
+        self._turn += 1
+        return self._turn % self.buffers.slot_count
+
+
+def _choose(count: int, chosen: int) -> frozenset[int]:
+    return frozenset(secrets.SystemRandom().sample(range(count), min(chosen, count)))
+
+
+def _label(trial: int, call: int) -> str:
+    return f"{trial}.{call}"
