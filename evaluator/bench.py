@@ -1,0 +1,23 @@
+"""What this machine offers to stages: sandbox, tools, a build cache, and perhaps a judge."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluator.sandbox import Sandbox
+from evaluator.toolchain import Toolchain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """`cache` keeps builds by their key, None keeps none; `device` is the judge's, on GPU lanes."""
+
+    sandbox: Sandbox
+    toolchain: Toolchain
+    cache: Path | None = None
+    device: Any = None
+
+    @classmethod
+    def of_this_machine(cls, *, cache: Path | None = None, device: Any = None) -> "Bench":
+        """Raises EvaluatorFault with the fix when no sandbox works here."""
+        return cls(sandbox=Sandbox.find(), toolchain=Toolchain.find(), cache=cache, device=device)
