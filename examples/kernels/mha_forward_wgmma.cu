@@ -10,7 +10,8 @@
 //   registers       O 64, S 64, P 32 per consumer thread
 // Schedule: the scores of tile j+1 and the product P V of tile j are in flight together, so that the
 // exponentials overlap with tensor work; and the two warpgroups take turns in issuing, so that one's
-// exponentials run under the other's products.
+// exponentials run under the other's products. Tiles of K and V are walked from the last to the first,
+// so that with a causal mask only step 0 meets the diagonal.
 #include <cstdint>
 #include <cstdio>
 #include <cuda.h>
@@ -19,6 +20,7 @@
 
 namespace {
 
+constexpr bool CAUSAL = false;
 constexpr int BATCH = 4, HEADS = 48, LENGTH = 4096, DIM = 128;
 constexpr int ROWS = BATCH * HEADS * LENGTH;
 constexpr int TILE = 128, STAGES = 2, THREADS = 384;
@@ -195,6 +197,16 @@ struct Softmax {
   }
 };
 
+// Scores of keys behind their query, in the tile whose queries and keys have the same positions.
+__device__ inline void hide_future(float (&s)[64], int group, int thread) {
+  const int row = group * 64 + (thread / 32) * 16 + (thread % 32) / 4;
+#pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    const int key = 8 * (i / 4) + 2 * (thread % 4) + i % 2;
+    if (key > row + 8 * ((i >> 1) & 1)) s[i] = -INFINITY;
+  }
+}
+
 __device__ inline void rescale(float (&o)[64], const float (&by)[2]) {
 #pragma unroll
   for (int i = 0; i < 64; ++i) o[i] *= by[(i >> 1) & 1];
@@ -210,18 +222,18 @@ struct Places {
 };
 
 __device__ inline void produce(const Places& at, const CUtensorMap* map_q, const CUtensorMap* map_k,
-                               const CUtensorMap* map_v, int first_q, int first_k) {
+                               const CUtensorMap* map_v, int first_q, int first_k, int steps) {
   barrier_expect(at.q_full, TILE_BYTES);
   load_tile(at.q, map_q, first_q, at.q_full);
-  for (int step = 0; step < STEPS; ++step) {
-    const int stage = step % STAGES;
+  for (int step = 0; step < steps; ++step) {
+    const int stage = step % STAGES, row = first_k + (steps - 1 - step) * TILE;
     const uint32_t parity = (step / STAGES & 1) ^ 1;
     barrier_wait(at.k_empty + 8 * stage, parity);
     barrier_expect(at.k_full + 8 * stage, TILE_BYTES);
-    load_tile(at.k + stage * TILE_BYTES, map_k, first_k + step * TILE, at.k_full + 8 * stage);
+    load_tile(at.k + stage * TILE_BYTES, map_k, row, at.k_full + 8 * stage);
     barrier_wait(at.v_empty + 8 * stage, parity);
     barrier_expect(at.v_full + 8 * stage, TILE_BYTES);
-    load_tile(at.v + stage * TILE_BYTES, map_v, first_k + step * TILE, at.v_full + 8 * stage);
+    load_tile(at.v + stage * TILE_BYTES, map_v, row, at.v_full + 8 * stage);
   }
 }
 
@@ -264,7 +276,7 @@ __device__ inline void finish(float (&o)[64], const Softmax& softmax, float* lse
 }
 
 __device__ inline void consume(const Places& at, const CUtensorMap* map_o, float* lse, int first_q,
-                               int group, int thread) {
+                               int steps, int group, int thread) {
   float s[64], o[64];
   uint32_t p[32];
   Softmax softmax;
@@ -276,14 +288,15 @@ __device__ inline void consume(const Places& at, const CUtensorMap* map_o, float
   fence();
   scores(s, q, at.k);
   commit();
-  hand_turn_to(1 - group);
+  if (group == 0 || steps > 1) hand_turn_to(1 - group);
   wait<0>();
   settle(s);
+  if (CAUSAL) hide_future(s, group, thread);
   if (thread == 0) barrier_arrive(at.k_empty);
   softmax.update(s);
   to_operand(p, s);
 #pragma unroll 1
-  for (int step = 1; step < STEPS; ++step) {
+  for (int step = 1; step < steps; ++step) {
     const int stage = step % STAGES, before = (step - 1) % STAGES;
     barrier_wait(at.k_full + 8 * stage, step / STAGES & 1);
     await_turn(group);
@@ -294,7 +307,7 @@ __device__ inline void consume(const Places& at, const CUtensorMap* map_o, float
     fence();
     add_values(o, p, at.v + before * TILE_BYTES, step - 1);
     commit();
-    if (group == 0 || step + 1 < STEPS) hand_turn_to(1 - group);
+    if (group == 0 || step + 1 < steps) hand_turn_to(1 - group);
     wait<1>();
     settle(s);
     if (thread == 0) barrier_arrive(at.k_empty + 8 * stage);
@@ -305,10 +318,10 @@ __device__ inline void consume(const Places& at, const CUtensorMap* map_o, float
     rescale(o, softmax.shrink);
     to_operand(p, s);
   }
-  constexpr int LAST = (STEPS - 1) % STAGES;
-  barrier_wait(at.v_full + 8 * LAST, (STEPS - 1) / STAGES & 1);
+  const int last = (steps - 1) % STAGES;
+  barrier_wait(at.v_full + 8 * last, (steps - 1) / STAGES & 1);
   fence();
-  add_values(o, p, at.v + LAST * TILE_BYTES, STEPS - 1);
+  add_values(o, p, at.v + last * TILE_BYTES, steps - 1);
   commit();
   wait<0>();
   settle(o);
@@ -330,8 +343,9 @@ void attention(const __grid_constant__ CUtensorMap map_q, const __grid_constant_
   at.k_empty = at.k_full + 8 * STAGES;
   at.v_full = at.k_empty + 8 * STAGES;
   at.v_empty = at.v_full + 8 * STAGES;
-  const int head = blockIdx.x / (LENGTH / TILE), first_k = head * LENGTH;
-  const int first_q = first_k + blockIdx.x % (LENGTH / TILE) * TILE;
+  const int head = blockIdx.x / STEPS, first_k = head * LENGTH;
+  const int tile = STEPS - 1 - blockIdx.x % STEPS;  // the longest first where the mask is causal
+  const int first_q = first_k + tile * TILE, steps = CAUSAL ? tile + 1 : STEPS;
   const int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     barrier_init(at.q_full, 1);
@@ -344,10 +358,10 @@ void attention(const __grid_constant__ CUtensorMap map_q, const __grid_constant_
   __syncthreads();
   if (group == 0) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
-    if (threadIdx.x == 0) produce(at, &map_q, &map_k, &map_v, first_q, first_k);
+    if (threadIdx.x == 0) produce(at, &map_q, &map_k, &map_v, first_q, first_k, steps);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
-    consume(at, &map_o, lse, first_q, group - 1, threadIdx.x % 128);
+    consume(at, &map_o, lse, first_q, steps, group - 1, threadIdx.x % 128);
   }
 }
 
