@@ -4,9 +4,12 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from leaderboard.views.presenters import text
 from leaderboard.views.presenters.words import Badge
 
 register = template.Library()
+register.filter("visible", text.visible)
+register.filter("log_text", text.log_text)
 
 # Drawn for this site on a 16 x 16 grid.
 _PATHS = {

@@ -132,6 +132,20 @@ def instant(value: datetime | None) -> SafeString | str:
 
 
 @register.filter
+def day(value: datetime | None) -> SafeString | str:
+    """The date alone, in UTC; the instant stands in the attributes."""
+    if value is None:
+        return DASH
+    utc = value.astimezone(fixed_zone.utc)
+    return format_html(
+        '<time datetime="{}" title="{}" class="nowrap">{}</time>',
+        utc.isoformat(timespec="seconds"),
+        f"{utc:%Y-%m-%d %H:%M:%S} UTC",
+        f"{utc:%Y-%m-%d}",
+    )
+
+
+@register.filter
 def ago(value: datetime | None) -> SafeString | str:
     """How long ago, in the largest whole unit, with the exact instant in the attributes."""
     if value is None:

@@ -1,0 +1,125 @@
+"""Forms of the pages. What a kernel may be is decided by the service that REST uses too."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+
+from evaluator.records.candidate import MAX_SOURCE_BYTES, MAX_SOURCE_FILES, Binding, Language
+from evaluator.targets import TARGETS
+from leaderboard.models import Problem
+
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+PASTED_NAMES = {Language.CUDA.value: "kernel.cu", Language.CPP.value: "kernel.cpp"}
+
+
+def decode_source(data: bytes, name: str) -> str:
+    """The text of an uploaded file; raises ValidationError that says where it stops being UTF-8."""
+    if data.startswith(UTF16_MARKS):
+        raise forms.ValidationError(f"{name}: the file is UTF-16. Save it as UTF-8 and try again.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise forms.ValidationError(
+            f"{name}: not UTF-8, offset {error.start}. Save it as UTF-8 and try again."
+        ) from error
+    if "\x00" in text:
+        offset = data.index(b"\x00")
+        raise forms.ValidationError(f"{name}: a NUL byte at offset {offset}; sources are text.")
+    return text
+
+
+class ManyFilesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class ManyFilesField(forms.FileField):
+    """Zero or more uploads, cleaned to a list of (name, text)."""
+
+    widget = ManyFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[tuple[str, str]]:
+        uploads: Sequence[UploadedFile] = data if isinstance(data, list | tuple) else [data]
+        uploads = [upload for upload in uploads if upload]
+        if len(uploads) > MAX_SOURCE_FILES:
+            raise forms.ValidationError(
+                f"{len(uploads)} files, at most {MAX_SOURCE_FILES}; merge some of them."
+            )
+        total = sum(upload.size or 0 for upload in uploads)
+        if total > MAX_SOURCE_BYTES:
+            raise forms.ValidationError(f"The files hold {total} bytes, at most {MAX_SOURCE_BYTES}.")
+        return [
+            (upload.name or "", decode_source(upload.read(), upload.name or "file"))
+            for upload in uploads
+        ]
+
+
+class SubmissionForm(forms.Form):
+    """Sources come from one place: pasted into the page, or uploaded."""
+
+    problem = forms.ChoiceField(
+        error_messages={"invalid_choice": "There is no problem “%(value)s”. Pick one of the list."}
+    )
+    target = forms.ChoiceField(
+        choices=[(target.slug, target.title) for target in TARGETS.values()],
+        error_messages={"invalid_choice": "There is no target “%(value)s”. Pick one of the list."},
+    )
+    language = forms.ChoiceField(choices=[("cuda", "CUDA C++ (.cu)"), ("cpp", "C++ (.cpp)")])
+    binding = forms.ChoiceField(
+        choices=[
+            (Binding.C.value, "c: plain pointers"),
+            (Binding.TVM_FFI.value, "tvm-ffi: TensorViews"),
+        ]
+    )
+    name = forms.CharField(max_length=100)
+    description = forms.CharField(
+        max_length=4000, required=False, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    source = forms.CharField(
+        required=False,
+        strip=False,
+        widget=forms.Textarea(
+            attrs={"rows": 24, "class": "source", "spellcheck": "false", "autocapitalize": "off"}
+        ),
+    )
+    files = ManyFilesField(required=False)
+    entry_file = forms.CharField(max_length=200, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["problem"].choices = _problem_choices()
+
+    def clean_source(self) -> str:
+        """Browsers send CRLF; the sources keep the line ends that people typed."""
+        return str(self.cleaned_data["source"]).replace("\r\n", "\n")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        pasted, files = cleaned.get("source"), cleaned.get("files")
+        if pasted and files:
+            self.add_error("files", "Both pasted text and files were given; send one of them.")
+        elif not pasted and not files and "files" not in self.errors:
+            self.add_error("source", "Paste a kernel here, or choose files below.")
+        return cleaned
+
+    @property
+    def sources(self) -> list[tuple[str, str]]:
+        """(path, text) of every file of a valid form."""
+        if pasted := self.cleaned_data["source"]:
+            name = self.cleaned_data["entry_file"] or PASTED_NAMES[self.cleaned_data["language"]]
+            return [(name, pasted)]
+        return list(self.cleaned_data["files"])
+
+
+def _problem_choices() -> list[tuple[str, list[tuple[str, str]]]]:
+    rows = Problem.objects.current().values_list("name", "title", "development")
+    groups: dict[bool, list[tuple[str, str]]] = {}
+    for name, title, development in rows:
+        groups.setdefault(development, []).append((name, f"{name}: {title}"))
+    titles = {False: "Measured problems", True: "Small twins for development"}
+    return [(titles[key], choices) for key, choices in sorted(groups.items())]
+
+
+class TokenForm(forms.Form):
+    label = forms.CharField(max_length=100)

@@ -1,0 +1,59 @@
+"""Boards: one problem on one target, and the grid of them all."""
+
+import csv
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from evaluator import SCORING_VERSION
+from evaluator.targets import TARGETS, Target
+from leaderboard.models import Evaluation, Problem
+from leaderboard.views.presenters import boards as present
+from leaderboard.views.presenters.grid import board_grid, leaders
+from leaderboard.views.presenters.tables import BOARD_COLUMNS, board_cells, spreadsheet_safe
+
+
+def board_list(request: HttpRequest) -> HttpResponse:
+    problems = list(Problem.objects.current().defer("record_json"))
+    context = {"grid": board_grid(problems, leaders()), "section": "boards"}
+    return render(request, "leaderboard/board_list.html", context)
+
+
+def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
+    row, place = _find(target, problem)
+    rows = Evaluation.objects.for_board(target=target, problem=row)
+    user_id = request.user.id if request.user.is_authenticated else None
+    context = {
+        "board": present.board(rows, problem=row.record, target=place, user_id=user_id),
+        "problem": row.record,
+        "target": place,
+        "scoring_version": SCORING_VERSION,
+        "section": "boards",
+    }
+    return render(request, "leaderboard/board.html", context)
+
+
+def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
+    """The page's rows with full precision; text that a spreadsheet would run is disarmed."""
+    row, place = _find(target, problem)
+    rows = Evaluation.objects.for_board(target=target, problem=row)
+    shown = present.board(rows, problem=row.record, target=place, user_id=None)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{place.slug}_{row.name}.csv"'
+    writer = csv.writer(response)
+    writer.writerow(BOARD_COLUMNS)
+    writer.writerows(
+        [spreadsheet_safe(cell) for cell in board_cells(one, row.name, place.slug)]
+        for one in shown.rows
+    )
+    return response
+
+
+def _find(target: str, problem: str) -> tuple[Problem, Target]:
+    if target not in TARGETS:
+        raise Http404(f"There is no target {target!r}. Known targets: {', '.join(TARGETS)}.")
+    row = get_object_or_404(Problem.objects.current(), name=problem)
+    if target not in row.targets:
+        offered = ", ".join(row.targets)
+        raise Http404(f"{problem} is not offered on {target}. It is offered on: {offered}.")
+    return row, TARGETS[target]

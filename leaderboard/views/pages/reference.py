@@ -1,0 +1,22 @@
+"""Pages that explain: targets, and how verdicts are reached."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from evaluator.targets import TARGETS
+from leaderboard.views.presenters.rules import stage_rules, tier_rules, verdict_rules
+
+
+def targets(request: HttpRequest) -> HttpResponse:
+    context = {"targets": list(TARGETS.values()), "section": "targets"}
+    return render(request, "leaderboard/targets.html", context)
+
+
+def rules(request: HttpRequest) -> HttpResponse:
+    context = {
+        "verdicts": verdict_rules(),
+        "stages": stage_rules(),
+        "tiers": tier_rules(),
+        "section": "rules",
+    }
+    return render(request, "leaderboard/rules.html", context)

@@ -1,0 +1,85 @@
+"""Submissions: the public list, one's own, and the page that carries all the evidence."""
+
+from collections.abc import Sequence
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from evaluator.targets import TARGETS
+from leaderboard.models import Submission
+from leaderboard.views.presenters.lists import listed, older_than, with_speedup
+from leaderboard.views.presenters.submissions import submission_view
+
+PAGE_SIZE = 50
+HTMX_STOP_POLLING = 286
+
+
+def submission_list(request: HttpRequest) -> HttpResponse:
+    return _list(request, Submission.objects.for_list(), mine=False)
+
+
+@login_required
+def my_submissions(request: HttpRequest) -> HttpResponse:
+    rows = Submission.objects.for_list().filter(entrant__user=request.user)
+    return _list(request, rows, mine=True)
+
+
+def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
+    view = submission_view(_find(submission_id))
+    context = {"view": view, "section": "submissions"}
+    return render(request, "leaderboard/submission.html", context)
+
+
+def progress(request: HttpRequest, submission_id: str) -> HttpResponse:
+    """The fragment that an open submission's page fetches; 286 tells htmx to stop asking."""
+    view = submission_view(_find(submission_id))
+    status = 200 if view.submission.is_open else HTMX_STOP_POLLING
+    return render(request, "leaderboard/parts/progress.html", {"view": view}, status=status)
+
+
+def source(request: HttpRequest, submission_id: str, number: int) -> HttpResponse:
+    """One source as text; the attachment's name is ours, never the upload's."""
+    found = _find(submission_id)
+    sources = found.candidate.sources
+    if not 1 <= number <= len(sources):
+        raise Http404(f"There is no source {number}; this submission has {len(sources)}.")
+    suffix = "cu" if found.language == "cuda" else "cpp"
+    response = HttpResponse(sources[number - 1].content, content_type="text/plain; charset=utf-8")
+    name = f"{found.id}_{number}.{suffix}.txt"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _find(submission_id: str) -> Submission:
+    return get_object_or_404(
+        Submission.objects.select_related("entrant", "problem"), pk=submission_id
+    )
+
+
+def _list(request: HttpRequest, rows: QuerySet[Submission], *, mine: bool) -> HttpResponse:
+    state = _choice(request, "state", Submission.State.values)
+    target = _choice(request, "target", list(TARGETS))
+    rows = rows.filter(**({"state": state} if state else {}), **({"target": target} if target else {}))
+    page = list(with_speedup(older_than(rows, request.GET.get("before", "")))[: PAGE_SIZE + 1])
+    context = {
+        "rows": [listed(one) for one in page[:PAGE_SIZE]],
+        "older": page[PAGE_SIZE - 1].id if len(page) > PAGE_SIZE else None,
+        "states": Submission.State.values,
+        "targets": list(TARGETS.values()),
+        "chosen_state": state,
+        "chosen_target": target,
+        "mine": mine,
+        "section": "submissions",
+    }
+    return render(request, "leaderboard/submission_list.html", context)
+
+
+def _choice(request: HttpRequest, name: str, allowed: Sequence[str]) -> str:
+    """A filter of the URL; Http404 names the words that it takes."""
+    value = request.GET.get(name, "")
+    if value and value not in allowed:
+        raise Http404(f"There is no {name} {value[:60]!r}. Choose one of: {', '.join(allowed)}.")
+    return value

@@ -1,0 +1,90 @@
+"""The grid of boards: problems down, targets across, the leader in each cell."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, F, Window
+from django.db.models.functions import RowNumber
+
+from evaluator import SCORING_VERSION
+from evaluator.targets import TARGETS, Target
+from leaderboard.models import Evaluation, Problem
+
+GROUPS = ((False, "Measured problems"), (True, "Small twins for development"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    speedup: float
+    entrant: str
+    kernel: str
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    target: Target
+    offered: bool
+    leader: Leader | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridRow:
+    problem: Problem
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    targets: tuple[Target, ...]
+    groups: tuple[tuple[str, tuple[GridRow, ...]], ...]
+
+
+def leaders() -> dict[tuple[str, int], Leader]:
+    """The first row of every board by (target, problem id), with the board's size; one query."""
+    board = [F("target"), F("problem")]
+    best = ("-speedup", "submission__created_at", "submission_id")
+    rows = (
+        Evaluation.objects.valid()
+        .filter(
+            problem__current=True,
+            speedup__isnull=False,
+            scoring_version=SCORING_VERSION,
+            trust__in=[Evaluation.Trust.VERIFIED, Evaluation.Trust.REPRODUCED],
+        )
+        .annotate(
+            place=Window(RowNumber(), partition_by=board, order_by=best),
+            row_count=Window(Count("id"), partition_by=board),
+        )
+        .filter(place=1)
+        .values_list(
+            "target", "problem_id", "speedup", "submission__entrant__display_name",
+            "submission__name", "row_count",
+        )
+    )
+    return {
+        (target, problem_id): Leader(
+            speedup=speedup, entrant=entrant, kernel=kernel, row_count=row_count
+        )
+        for target, problem_id, speedup, entrant, kernel, row_count in rows
+    }
+
+
+def board_grid(problems: Iterable[Problem], best: dict[tuple[str, int], Leader]) -> Grid:
+    rows = [GridRow(problem=problem, cells=_cells(problem, best)) for problem in problems]
+    groups = tuple(
+        (title, tuple(row for row in rows if row.problem.development is development))
+        for development, title in GROUPS
+    )
+    return Grid(targets=tuple(TARGETS.values()), groups=tuple(pair for pair in groups if pair[1]))
+
+
+def _cells(problem: Problem, best: dict[tuple[str, int], Leader]) -> tuple[Cell, ...]:
+    return tuple(
+        Cell(
+            target=target,
+            offered=target.slug in problem.targets,
+            leader=best.get((target.slug, problem.id)),
+        )
+        for target in TARGETS.values()
+    )

@@ -1,0 +1,118 @@
+"""The stage ladder: what each planned stage found, or why it did not run."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evaluator.records.evaluation import AnyStageResult
+from evaluator.records.summary import LANE_OF
+from evaluator.records.verdicts import Lane, Stage
+from leaderboard.views.presenters.states import CANCELLED, QUEUED, RUNNING
+from leaderboard.views.presenters.words import INFRA_ERROR, STAGES, Badge, verdict_badge
+
+BAR_WIDTH = 192.0
+NOT_REACHED = Badge(word="Not reached", icon="dash", tone="idle", title="An earlier stage ended it.")
+WAITING = Badge(word="Waiting", icon="clock", tone="idle", title="Comes after the stages above.")
+STOPPED = {"FAULTED": INFRA_ERROR, "CANCELLED": CANCELLED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """Where a stage's work lies among all the work done, as SVG numbers; waits are left out."""
+
+    x: str
+    width: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    number: int
+    stage: Stage
+    name: str
+    lane: Lane
+    badge: Badge
+    message: str
+    duration_ns: int | None
+    bar: Bar | None
+    has_details: bool
+
+    @property
+    def is_pending(self) -> bool:
+        return not self.has_details
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where the open attempt is; all empty once a job has ended."""
+
+    state: str
+    current_stage: str = ""
+    waiting_lane: str = ""
+
+
+def ladder(
+    planned: Sequence[Stage], results: Iterable[AnyStageResult], progress: Progress
+) -> tuple[Rung, ...]:
+    by_stage = {result.stage: result for result in results}
+    bars = _bars([by_stage[stage] for stage in planned if stage in by_stage])
+    ended = any(not result.passed for result in by_stage.values())
+    return tuple(
+        _rung(number, stage, by_stage.get(stage), bars.get(stage), ended, progress)
+        for number, stage in enumerate(planned, 1)
+    )
+
+
+def _rung(
+    number: int,
+    stage: Stage,
+    result: AnyStageResult | None,
+    bar: Bar | None,
+    ended: bool,
+    progress: Progress,
+) -> Rung:
+    return Rung(
+        number=number,
+        stage=stage,
+        name=STAGES[stage][0],
+        lane=LANE_OF[stage],
+        badge=verdict_badge(result.verdict) if result else _absent(stage, ended, progress),
+        message=result.message if result else "",
+        duration_ns=duration_ns(result) if result else None,
+        bar=bar,
+        has_details=result is not None,
+    )
+
+
+def _absent(stage: Stage, ended: bool, progress: Progress) -> Badge:
+    if progress.state in STOPPED and not ended:
+        return STOPPED[progress.state] if progress.state == "CANCELLED" else NOT_MEASURED
+    if ended or progress.state in ("DONE", "FAULTED"):
+        return NOT_REACHED
+    if stage.value == progress.current_stage:
+        return RUNNING
+    return QUEUED if LANE_OF[stage].value == progress.waiting_lane else WAITING
+
+
+NOT_MEASURED = Badge(
+    word="Not measured",
+    icon="tool",
+    tone="ours",
+    title="Our infrastructure failed before this stage ended.",
+)
+
+
+def duration_ns(result: AnyStageResult) -> int | None:
+    if result.started_at is None or result.ended_at is None:
+        return None
+    return int((result.ended_at - result.started_at).total_seconds() * 1e9)
+
+
+def _bars(results: Sequence[AnyStageResult]) -> dict[Stage, Bar]:
+    spans = [(result.stage, duration_ns(result) or 0) for result in results]
+    total, before, bars = sum(span for _, span in spans), 0, {}
+    for stage, span in spans:
+        if total and span:
+            width = max(1.5, BAR_WIDTH * span / total)
+            x = min(BAR_WIDTH * before / total, BAR_WIDTH - width)
+            bars[stage] = Bar(x=f"{x:.1f}", width=f"{width:.1f}")
+        before += span
+    return bars
