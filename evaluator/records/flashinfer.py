@@ -15,46 +15,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator, StrictBool, StrictInt
 
 from evaluator.records.candidate import check_source_path
-from evaluator.records.validation import (
-    Breach,
-    FieldProblem,
-    InvalidRecord,
-    Location,
-    OpenRecord,
-    Parts,
-    read,
-    write,
-)
-
-__all__ = [
-    "DEFAULT_BINDING",
-    "Axis",
-    "BuildSpec",
-    "ConstAxis",
-    "Correctness",
-    "DType",
-    "Definition",
-    "Evaluation",
-    "EvaluationStatus",
-    "FieldProblem",
-    "InputSpec",
-    "InvalidRecord",
-    "Performance",
-    "RandomInput",
-    "SafetensorsInput",
-    "ScalarInput",
-    "Solution",
-    "SolutionBinding",
-    "SolutionLanguage",
-    "SourceFile",
-    "TensorSpec",
-    "Trace",
-    "TraceEnvironment",
-    "VarAxis",
-    "Workload",
-    "read",
-    "write",
-]
+from evaluator.records.validation import Breach, Location, OpenRecord, Parts
+from evaluator.records.validation import FieldProblem as FieldProblem
+from evaluator.records.validation import InvalidRecord as InvalidRecord
+from evaluator.records.validation import read as read
+from evaluator.records.validation import write as write
 
 
 class DType(StrEnum):
