@@ -15,8 +15,8 @@ from evaluator.symbols import Symbols, parse
 from evaluator.targets import Target
 
 TOOL_SECONDS = 60.0
-TOOL_LIMITS = Limits(cpu_seconds=60, file_bytes=256 << 20, processes=64)
-LISTING_BYTES = 32 << 20
+TOOL_LIMITS = Limits(cpu_seconds=60, file_bytes=512 << 20, processes=64)
+LISTING_BYTES = 256 << 20
 CUBIN_BYTES = 64 << 20
 NAMES_DEMANGLED = 200
 LISTING = "out/listing"
