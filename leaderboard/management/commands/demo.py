@@ -17,6 +17,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from evaluator.targets import TARGETS
 from leaderboard.models import Worker
@@ -68,6 +69,8 @@ class Command(BaseCommand):
         self.say("Database")
         call_command("migrate", verbosity=0, interactive=False)
         call_command("sync_catalogue", verbosity=0)
+        if not settings.PTXBOARD_EMBEDDED:
+            call_command("collectstatic", verbosity=0, interactive=False)
         if not empty and RECORDED.is_dir():
             self.say("Recorded evaluations")
             for bundle in sorted(RECORDED.glob("*.zip")):
@@ -129,7 +132,8 @@ def _start(name: str, command: list[str]) -> Process:
     log = _log_folder() / f"{name}.log"
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if "worker" in command and "evaluator" in command:
-        environment["PTXBOARD_WORKER_TOKEN"] = token_create(scope="worker", label=f"demo-{name}")
+        _, secret = token_create(worker_name=f"demo-{name}", label="demo")
+        environment["PTXBOARD_WORKER_TOKEN"] = secret
         environment["PTXBOARD_BROKER_URL"] = settings.PTXBOARD_BROKER_URL
         environment["PTXBOARD_VAR"] = str(settings.PTXBOARD_VAR)
     with log.open("wb") as output:
@@ -203,7 +207,7 @@ def _fetch(port: int, path: str) -> None:
 
 
 def _workers_seen() -> int:
-    return Worker.objects.online().filter(name__startswith="demo-").count()
+    return Worker.objects.online(timezone.now()).filter(name__startswith="demo-").count()
 
 
 def _welcome(port: int, token_file: Path) -> str:
