@@ -1,4 +1,7 @@
-"""`serve DESCRIPTOR EVALUATION` or `solo SPECIFICATION`; the only program of the untrusted side."""
+"""The only program of the untrusted side.
+
+`serve DESCRIPTOR EVALUATION`, `solo SPECIFICATION`, or `read-profile REPORT MODULES OUTPUT`
+"""
 
 import json
 import os
@@ -11,6 +14,10 @@ def main(arguments: list[str]) -> int:
 
         serve(int(arguments[1]), arguments[2])
         return 0
+    if arguments[0] == "read-profile":
+        from evaluator.host.read_profile import read_profile
+
+        return read_profile(arguments[1], arguments[2], arguments[3])
     from evaluator.host.solo import run_once
 
     return run_once(json.loads(arguments[1]))

@@ -49,8 +49,7 @@ class Recorder:
     _callbacks: tuple[Any, Any] | None = None
 
     def start(self) -> None:
-        if self._library is None:
-            self._library = ctypes.CDLL(self.path)
+        if self._callbacks is None:
             self._callbacks = (REQUESTED(self._requested), COMPLETED(self._completed))
             self._call("cuptiActivityRegisterCallbacks", *self._callbacks)
         for kind in KINDS:
@@ -76,6 +75,8 @@ class Recorder:
         return taken
 
     def _call(self, name: str, *arguments: Any) -> None:
+        if self._library is None:
+            self._library = ctypes.CDLL(self.path)
         code = getattr(self._library, name)(*arguments)
         if code:
             text = ctypes.c_char_p()

@@ -58,7 +58,7 @@ def slot_layout(parameters: Sequence[Parameter], slot_count: int) -> Layout:
             continue
         size = prod(parameter.shape) * TORCH_TYPES[parameter.dtype].itemsize
         places.append(Place(parameter=parameter, offset=offset, byte_count=size))
-        offset = _aligned(offset + size + GUARD_BYTES)
+        offset = _aligned(offset + size + 2 * GUARD_BYTES)
     return Layout(places=tuple(places), slot_bytes=offset, slot_count=slot_count)
 
 
@@ -135,7 +135,7 @@ class Arena:
 
     def __init__(self, memory: Memory, layout: Layout) -> None:
         self.memory, self.layout = memory, layout
-        self._guard_byte = 0
+        self._guard_bytes: dict[int, int] = {}
 
     def tensor(self, slot: int, place: Place) -> torch.Tensor:
         start = slot * self.layout.slot_bytes + place.offset
@@ -159,14 +159,14 @@ class Arena:
 
     def guard(self, slot: int) -> None:
         """Fill every guard band of a slot with one fresh byte."""
-        self._guard_byte = secrets.randbelow(254) + 1
+        self._guard_bytes[slot] = secrets.randbelow(254) + 1
         for _, band in self._bands(slot):
-            band.fill_(self._guard_byte)
+            band.fill_(self._guard_bytes[slot])
 
     def broken_guards(self, slot: int) -> tuple[str, ...]:
         """Names of tensors with a changed byte in the band before or after them."""
         bands = self._bands(slot)
-        changed = torch.stack([(band != self._guard_byte).any() for _, band in bands]).tolist()
+        changed = torch.stack([(band != self._guard_bytes[slot]).any() for _, band in bands]).tolist()
         seen = [name for (name, _), bad in zip(bands, changed, strict=True) if bad]
         return tuple(dict.fromkeys(seen))
 

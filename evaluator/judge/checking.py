@@ -11,13 +11,13 @@ from evaluator.comparison import compare
 from evaluator.host.cuda import Driver
 from evaluator.judge.buffers import MIN_SLOTS, Buffers
 from evaluator.judge.host_process import HostFailure, HostProcess
+from evaluator.judge.solo import library_digest
 from evaluator.problems.tensors import Tensors
 from evaluator.records.evidence import (
     CorrectnessEvidence,
     CorrectnessTrial,
     Ending,
 )
-from evaluator.records.verdicts import EvaluatorFault
 from evaluator.sandbox import Sandbox
 from evaluator.work import Work
 
@@ -103,14 +103,11 @@ def check(
             report = host.report()
     finally:
         buffers.close()
-    library = work.artifact("library")
-    if library is None:
-        raise EvaluatorFault("no compiled library among the results")
     return CorrectnessEvidence(
         process=report,
         tolerance=work.problem.tolerance,
         planned_trials=TRIALS,
         trials=tuple(run.trials),
-        library_sha256=library.sha256,
+        library_sha256=library_digest(work),
         repeat_differs=run.repeat_differs,
     )

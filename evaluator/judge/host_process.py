@@ -72,14 +72,15 @@ class HostProcess:
         self._sequence = 0
         self._failure: HostFailure | None = None
         self._mapped: tuple[str, ...] = ()
+        self._ended: ProcessReport | None = None
         self._workspace = Path(tempfile.mkdtemp(prefix="ptxboard-host-"))
         self._cupti = cupti_library() if cupti else None
         self._evaluation = secrets.token_hex(8)
         self._free_before = _free_beside_torch() if work.target.is_gpu else None
-        here, there = socket.socketpair()
+        self._connection, there = socket.socketpair()
         with there:
             self._process = self._start(sandbox, there)
-        self._channel = Channel(here, self._evaluation)
+        self._channel = Channel(self._connection, self._evaluation)
         self._library = str(sandbox.inside(self._workspace) / LIBRARY_NAME)
 
     def _start(self, sandbox: Sandbox, there: socket.socket) -> RunningProcess:
@@ -99,9 +100,17 @@ class HostProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait(QUIT_SECONDS)
+        if self._ended is None:
+            self._process.kill()
+        self._end()
+        self._connection.close()
         shutil.rmtree(self._workspace, ignore_errors=True)
+
+    def _end(self) -> ProcessReport:
+        """Wait a little, kill what is left, and keep the one report that there is."""
+        if self._ended is None:
+            self._ended = self._process.wait(QUIT_SECONDS)
+        return self._ended
 
     def open(self) -> Message:
         """Load the candidate and map the arena. Raises HostFailure, EvaluatorFault."""
@@ -162,7 +171,7 @@ class HostProcess:
 
     def _death(self, asked: str) -> HostFailure:
         """The socket closed: wait for the process to be gone and say how it went."""
-        report = self._process.wait(QUIT_SECONDS)
+        report = self._end()
         if report.ending is Ending.FINISHED:
             text = f"the process ended by itself (exit code {report.exit_code}) during {asked!r}"
             return self.fail(Ending.CRASHED, text)
@@ -187,9 +196,9 @@ class HostProcess:
 
     def report(self) -> ProcessReport:
         """End the process if it lives, and say how it went as a whole."""
-        if self._failure is None and self._process.poll() is None:
+        if self._failure is None and self._ended is None:
             self._say_goodbye()
-        seen = self._process.wait(QUIT_SECONDS)
+        seen = self._end()
         told: dict[str, object] = {"mapped_libraries": self._mapped}
         if self._failure is not None:
             told |= {"ending": self._failure.ending, "detail": self._failure.detail}

@@ -75,7 +75,7 @@ class Measurement:
     buffers: Buffers
     host: HostProcess
     stopwatch: Stopwatch
-    readings: Readings
+    readings: Readings | None
     call_seconds: float
     measured: Measured
     baseline_inputs: list[Tensors] = field(default_factory=list)
@@ -133,7 +133,7 @@ class Measurement:
         wall_ns = self._ask_call(slot, _label(trial, call))
         if prepared is not None:
             self.measured.verified.append(self._verify(trial, call, prepared))
-        walls[_label(trial, call)] = (wall_ns, self.readings.read())
+        walls[_label(trial, call)] = (wall_ns, self._reading())
 
     def _ask_call(self, slot: int, label: str) -> int:
         self.buffers.synchronise()
@@ -202,7 +202,7 @@ class Measurement:
             self.stopwatch.flush()
             label = _label(trial, call)
             windows.append(self.stopwatch.time(label, lambda given=inputs: run(**given)))  # type: ignore[misc]
-            readings.append(self.readings.read())
+            readings.append(self._reading())
         found = self.stopwatch.stop(windows)
         for call, window, reading in zip(block, windows, readings, strict=True):
             seen = found.seen[window.label]
@@ -248,6 +248,9 @@ class Measurement:
         )
         for given, made in zip(prepared, outputs, strict=True):
             self.measured.verified.append(self._examine(trial, number, given, made))
+
+    def _reading(self) -> DeviceReading | None:
+        return self.readings.read() if self.readings else None
 
     def _next_slot(self) -> int:
         self._turn += 1

@@ -278,6 +278,7 @@ class TimingEvidence(Record):
     speed_of_light_ns: float | None
     tolerated_batch_excess: float
     tolerated_batch_excess_ns: float
+    tolerated_bracket_ns: float = Field(default=0.0, description="once a bracket, not a call")
     latency_ns: float | None = None
     baseline_latency_ns: float | None = None
     speedup: float | None = None

@@ -1,0 +1,85 @@
+"""A candidate alone under a tool that watches it: one call on buffers of its own."""
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.host.protocol import Message
+from evaluator.judge.confinement import LIBRARY_NAME, ffi_library, interpreter, surroundings
+from evaluator.judge.host_process import parameter_table, put_library
+from evaluator.process import Limits
+from evaluator.records.candidate import Binding
+from evaluator.records.evidence import ProcessReport
+from evaluator.records.flashinfer import ScalarInput
+from evaluator.records.problem import Problem
+from evaluator.records.verdicts import EvaluatorFault
+from evaluator.sandbox import Sandbox, read_output
+from evaluator.toolchain import Tool
+from evaluator.work import Work
+
+MAX_REPORT_BYTES = 256 << 20
+TOOL_LIMITS = Limits(processes=2048, open_files=4096)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """How the run went, and the file that the tool wrote (None: it wrote none)."""
+
+    process: ProcessReport
+    report: bytes | None
+
+
+def run_watched(
+    work: Work,
+    sandbox: Sandbox,
+    tool: Tool,
+    options: Sequence[str],
+    *,
+    report_name: str,
+    timeout_seconds: float,
+) -> Watched:
+    """`tool options... python solo`, the tool inside the sandbox too. Raises EvaluatorFault."""
+    with sandbox.scratch() as workspace:
+        put_library(work, workspace)
+        around = surroundings(work)
+        specification = _specification(work, sandbox.inside(workspace) / LIBRARY_NAME)
+        process = sandbox.run(
+            [str(tool.path), *options, *interpreter(), "solo", json.dumps(specification)],
+            workspace=workspace,
+            read_only=(*around.mounts, tool.root, *tool.path.resolve().parents[:1]),
+            env=around.environment,
+            timeout_seconds=timeout_seconds,
+            limits=TOOL_LIMITS,
+            gpu=True,
+        )
+        report = read_output(workspace, report_name, limit_bytes=MAX_REPORT_BYTES)
+    shown = (tool.path.name, *options, "python", "solo")
+    return Watched(process=process.model_copy(update={"command": shown}), report=report)
+
+
+def _specification(work: Work, library: Path) -> Message:
+    candidate = work.candidate
+    uses_ffi = candidate.binding is Binding.TVM_FFI
+    return {
+        "library": str(library),
+        "symbol": candidate.entry_symbol,
+        "binding": candidate.binding.value,
+        "parameters": parameter_table(work.problem),
+        "scalars": _scalars(work.problem),
+        "seed": secrets.randbits(32),
+        "ffi_library": str(ffi_library()) if uses_ffi else None,
+    }
+
+
+def _scalars(problem: Problem) -> dict[str, int | float | bool]:
+    inputs = problem.workload.inputs.items()
+    return {name: given.value for name, given in inputs if isinstance(given, ScalarInput)}
+
+
+def library_digest(work: Work) -> str:
+    artifact = work.artifact("library")
+    if artifact is None:
+        raise EvaluatorFault("no compiled library among the results: run the build lane first")
+    return artifact.sha256

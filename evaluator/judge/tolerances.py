@@ -1,0 +1,39 @@
+"""How far the judge's own clock may exceed a reported span before the time is disputed.
+
+A bracket of n calls may take n * (span * (1 + share) + per_call_ns) + per_bracket_ns.
+
+GPU   per call: launch by ctypes and gaps between kernels; per bracket: two messages, and the
+      switch of the device back to the judge's context (0.15 to 0.25 ms seen on an H200)
+host  per call: the loop of the host's interpreter; per bracket: two messages through a pipe
+"""
+
+from dataclasses import dataclass
+
+from evaluator.targets import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excess:
+    share: float
+    per_call_ns: float
+    per_bracket_ns: float
+
+    def allowed_ns(self, span_ns: float, call_count: int) -> float:
+        """The longest wall time of a bracket that still fits the span."""
+        per_call_ns = span_ns * (1 + self.share) + self.per_call_ns
+        return call_count * per_call_ns + self.per_bracket_ns
+
+
+GPU_EXCESS = Excess(share=0.08, per_call_ns=15_000, per_bracket_ns=400_000)
+HOST_EXCESS = Excess(share=0.5, per_call_ns=100_000, per_bracket_ns=3_000_000)
+
+
+def excess_of(target: Target) -> Excess:
+    return GPU_EXCESS if target.is_gpu else HOST_EXCESS
+
+
+def speed_of_light_ns(flop_count: int, byte_count: int, target: Target) -> float | None:
+    """The shorter a cold call cannot be by the vendor's data sheet; None where there is none."""
+    if target.peak_flops is None or target.memory_bandwidth is None:
+        return None
+    return 1e9 * max(flop_count / target.peak_flops, byte_count / target.memory_bandwidth)

@@ -1,0 +1,200 @@
+"""Timing stage: how long one call takes with cold caches, beside the tuned baseline.
+
+In        the compiled library; the baseline's call, measured in turn by the same protocol
+Out       TimingEvidence: every sample of both, brackets of the judge's clock, verified calls;
+          latency, speedup with its 95 % interval, and noise as a fraction
+Verdicts  PASSED; RUNTIME_ERROR, TIMEOUT, OUT_OF_MEMORY: how the process failed;
+          NO_KERNEL: a call launched nothing; OUT_OF_BOUNDS_WRITE, INPUT_MUTATED,
+          INCORRECT_NUMERICAL: a verified call was wrong; TIMING_DISPUTED: work outside the calls,
+          a changing set of kernels, a span that the judge's clock contradicts or that the
+          hardware does not allow; INCONCLUSIVE: noise above the limit, three times
+Raises    EvaluatorFault: records without times, samples missing though nothing failed
+Source    CUPTI activity records (kernels, copies, memsets) on a GPU; the wall clock on `host`
+
+CUPTI lives in the candidate's process, so its word alone is not enough: bursts of back-to-back
+calls and single calls are bracketed by the judge's own clock, their outputs verified. What gets
+past: a forged span within the tolerated excess of the brackets (evidence holds both); calls of a
+burst that overlap because one alone does not fill the GPU are bound by the single calls only.
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from evaluator.bench import Bench
+from evaluator.device import device_of
+from evaluator.judge.statistics import noise, spans_by_trial, speedup
+from evaluator.judge.tolerances import Excess
+from evaluator.records.evaluation import StageResult
+from evaluator.records.evidence import BatchBracket, Ending, TimingEvidence
+from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
+from evaluator.stages.correctness import VERDICT_OF_ENDING, Finding, process_text
+from evaluator.work import Work
+
+ATTEMPTS = 3
+BLOCK_CALLS = {"cupti": 10, "wall": 5}
+
+Result = StageResult[TimingEvidence]
+
+
+def run(work: Work, bench: Bench) -> Result:
+    device = device_of(bench)
+    result = judge(device.time(work))
+    for _ in range(ATTEMPTS - 1):
+        if result.verdict is not Verdict.INCONCLUSIVE:
+            break
+        result = judge(device.time(work))
+    if not result.passed:
+        device.examine()
+    return result
+
+
+def judge(evidence: TimingEvidence) -> Result:
+    """The first finding in the order of the verdicts above; figures only where it passed."""
+    finding = next(_findings(evidence), None)
+    if finding is None:
+        evidence = _with_figures(evidence)
+        finding = _noise_finding(evidence) or (Verdict.PASSED, _passed_text(evidence))
+    verdict, message = finding
+    if verdict is not Verdict.PASSED:
+        evidence = _without_score(evidence)
+    return StageResult[TimingEvidence](
+        stage=Stage.TIMING, verdict=verdict, message=message, evidence=evidence
+    )
+
+
+def _findings(evidence: TimingEvidence) -> Iterator[Finding]:
+    if evidence.process.ending is not Ending.FINISHED:
+        yield VERDICT_OF_ENDING[evidence.process.ending], process_text(evidence.process)
+    _demand_whole(evidence)
+    yield from _empty_calls(evidence)
+    yield from _wrong_calls(evidence)
+    yield from _strays(evidence)
+    yield from _contradicted(evidence)
+    yield from _too_fast(evidence)
+
+
+def _demand_whole(evidence: TimingEvidence) -> None:
+    """Everything that must be there when the process itself did not fail."""
+    unstamped = sum(s.unstamped_count for s in (*evidence.samples, *evidence.baseline_samples))
+    if unstamped:
+        raise EvaluatorFault(f"timing: CUPTI gave no timestamps for {unstamped} records")
+    planned = evidence.planned_trials * evidence.planned_calls
+    for name, samples in (("candidate", evidence.samples), ("baseline", evidence.baseline_samples)):
+        if len(samples) != planned:
+            raise EvaluatorFault(f"timing: {len(samples)} of {planned} samples of the {name}")
+    if not evidence.batches or not evidence.verified:
+        raise EvaluatorFault("timing: no bracket or no verified call though nothing failed")
+
+
+def _empty_calls(evidence: TimingEvidence) -> Iterator[Finding]:
+    for number, sample in enumerate(evidence.samples):
+        if not sample.launch_count:
+            text = f"call {number} of {len(evidence.samples)} launched no kernel"
+            yield Verdict.NO_KERNEL, text
+        elif sample.span_ns <= 0:
+            text = f"call {number} of {len(evidence.samples)}: span of {sample.span_ns} ns"
+            yield Verdict.TIMING_DISPUTED, text
+
+
+def _wrong_calls(evidence: TimingEvidence) -> Iterator[Finding]:
+    for call in evidence.verified:
+        which = f"timed call {call.call} of trial {call.trial}"
+        if call.broken_guards:
+            text = f"{which} wrote outside of {', '.join(call.broken_guards)}"
+            yield Verdict.OUT_OF_BOUNDS_WRITE, text
+        if call.mutated_inputs:
+            yield Verdict.INPUT_MUTATED, f"{which} changed input {', '.join(call.mutated_inputs)}"
+        if call.bad_count:
+            text = f"{which}: output {call.output} has {call.bad_count} wrong elements"
+            yield Verdict.INCORRECT_NUMERICAL, f"{text}, though the correctness stage passed"
+
+
+def _strays(evidence: TimingEvidence) -> Iterator[Finding]:
+    strays = sum(sample.stray_count for sample in evidence.samples)
+    if strays:
+        text = f"{strays} device records lie outside every call: work must end with its call"
+        yield Verdict.TIMING_DISPUTED, text
+    if evidence.launch_sets > 1:
+        text = f"{evidence.launch_sets} different sets of launches among equal calls, 1 allowed"
+        yield Verdict.TIMING_DISPUTED, text
+
+
+def _contradicted(evidence: TimingEvidence) -> Iterator[Finding]:
+    """Bursts and singles each by their shortest bracket: the others may be the machine's noise."""
+    excess = Excess(
+        share=evidence.tolerated_batch_excess,
+        per_call_ns=evidence.tolerated_batch_excess_ns,
+        per_bracket_ns=evidence.tolerated_bracket_ns,
+    )
+    span_ns = median(sample.span_ns for sample in evidence.samples)
+    for count in sorted({batch.call_count for batch in evidence.batches}, reverse=True):
+        alike = [batch for batch in evidence.batches if batch.call_count == count]
+        shortest = min(alike, key=lambda batch: batch.wall_ns)
+        allowed_ns = excess.allowed_ns(span_ns, count)
+        if shortest.wall_ns > allowed_ns:
+            yield Verdict.TIMING_DISPUTED, _bracket_text(shortest, span_ns, allowed_ns)
+
+
+def _bracket_text(batch: BatchBracket, span_ns: float, allowed_ns: float) -> str:
+    count = batch.call_count
+    return (
+        f"reported {span_ns / 1e3:.1f} us a call, but {count} calls took "
+        f"{batch.wall_ns / 1e3:.1f} us on the judge's clock ({batch.wall_per_call_ns / 1e3:.1f} us "
+        f"a call), at most {allowed_ns / 1e3:.1f} us fit the report"
+    )
+
+
+def _too_fast(evidence: TimingEvidence) -> Iterator[Finding]:
+    limit_ns = evidence.speed_of_light_ns
+    span_ns = median(sample.span_ns for sample in evidence.samples)
+    if limit_ns is not None and span_ns < limit_ns:
+        text = f"{span_ns / 1e3:.1f} us is faster than the hardware allows: {limit_ns / 1e3:.1f} us"
+        yield Verdict.TIMING_DISPUTED, text
+
+
+def _with_figures(evidence: TimingEvidence) -> TimingEvidence:
+    candidate = spans_by_trial(evidence.samples)
+    baseline = spans_by_trial(evidence.baseline_samples)
+    figures = speedup(candidate, baseline, BLOCK_CALLS.get(evidence.timer, 1))
+    return evidence.model_copy(
+        update={
+            "latency_ns": figures.latency_ns,
+            "baseline_latency_ns": figures.baseline_latency_ns,
+            "speedup": figures.ratio,
+            "speedup_low": figures.low,
+            "speedup_high": figures.high,
+            "noise": noise(candidate),
+            "baseline_noise": noise(baseline),
+        }
+    )
+
+
+def _noise_finding(evidence: TimingEvidence) -> Finding | None:
+    limit = evidence.noise_limit
+    for name, seen in (("candidate", evidence.noise), ("baseline", evidence.baseline_noise)):
+        if seen is not None and seen > limit:
+            return Verdict.INCONCLUSIVE, f"noise of the {name} {seen:.1%}, limit {limit:.1%}"
+    return None
+
+
+def _without_score(evidence: TimingEvidence) -> TimingEvidence:
+    """A latency or speedup that did not pass is no figure; the samples and the noise stay."""
+    return evidence.model_copy(
+        update={
+            "latency_ns": None,
+            "baseline_latency_ns": None,
+            "speedup": None,
+            "speedup_low": None,
+            "speedup_high": None,
+        }
+    )
+
+
+def _passed_text(evidence: TimingEvidence) -> str:
+    assert evidence.latency_ns is not None
+    assert evidence.speedup is not None
+    assert evidence.noise is not None
+    return (
+        f"{evidence.latency_ns / 1e3:.1f} us, {evidence.speedup:.3f}x of "
+        f"{evidence.baseline.name}; noise {evidence.noise:.1%}, limit {evidence.noise_limit:.1%}"
+    )
