@@ -64,9 +64,7 @@ def samples_chart(timing: TimingEvidence) -> Chart:
     )
 
 
-def _series(
-    name: str, symbol: str, samples: tuple[TimingSample, ...], per_trial: int
-) -> Series:
+def _series(name: str, symbol: str, samples: tuple[TimingSample, ...], per_trial: int) -> Series:
     return Series(
         name=name,
         symbol=symbol,
@@ -87,10 +85,14 @@ def _figure(series: tuple[Series, ...], borders: tuple[float, ...]) -> dict[str,
             mode="markers",
             meta={"series": number},
             marker={"symbol": one.symbol, "size": 6},
-            hovertemplate="%{text}<br>%{y:.2f} µs<extra>" + ("kernel", "baseline")[number] + "</extra>",
+            hovertemplate="%{text}<br>%{y:.2f} µs<extra>"
+            + ("kernel", "baseline")[number]
+            + "</extra>",
         )
     for border in borders:
-        figure.add_vline(x=border, line={"width": 1, "dash": "dot", "color": "rgba(128,128,128,.7)"})
+        figure.add_vline(
+            x=border, line={"width": 1, "dash": "dot", "color": "rgba(128,128,128,.7)"}
+        )
     figure.update_layout(
         template="none",
         margin={"l": 64, "r": 12, "t": 12, "b": 44},

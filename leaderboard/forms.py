@@ -9,25 +9,18 @@ from django.core.files.uploadedfile import UploadedFile
 from evaluator.records.candidate import MAX_SOURCE_BYTES, MAX_SOURCE_FILES, Binding, Language
 from evaluator.targets import TARGETS
 from leaderboard.models import Problem
+from leaderboard.services.source_text import decode_source
 
-UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 PASTED_NAMES = {Language.CUDA.value: "kernel.cu", Language.CPP.value: "kernel.cpp"}
 
 
-def decode_source(data: bytes, name: str) -> str:
-    """The text of an uploaded file; raises ValidationError that says where it stops being UTF-8."""
-    if data.startswith(UTF16_MARKS):
-        raise forms.ValidationError(f"{name}: the file is UTF-16. Save it as UTF-8 and try again.")
+def read_upload(upload: UploadedFile) -> tuple[str, str]:
+    """(name, text); raises ValidationError that says where the file stops being UTF-8."""
+    name = upload.name or "file"
     try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise forms.ValidationError(
-            f"{name}: not UTF-8, offset {error.start}. Save it as UTF-8 and try again."
-        ) from error
-    if "\x00" in text:
-        offset = data.index(b"\x00")
-        raise forms.ValidationError(f"{name}: a NUL byte at offset {offset}; sources are text.")
-    return text
+        return name, decode_source(upload.read())
+    except ValueError as error:
+        raise forms.ValidationError(f"{name}: {error}") from error
 
 
 class ManyFilesInput(forms.ClearableFileInput):
@@ -48,11 +41,10 @@ class ManyFilesField(forms.FileField):
             )
         total = sum(upload.size or 0 for upload in uploads)
         if total > MAX_SOURCE_BYTES:
-            raise forms.ValidationError(f"The files hold {total} bytes, at most {MAX_SOURCE_BYTES}.")
-        return [
-            (upload.name or "", decode_source(upload.read(), upload.name or "file"))
-            for upload in uploads
-        ]
+            raise forms.ValidationError(
+                f"The files hold {total} bytes, at most {MAX_SOURCE_BYTES}."
+            )
+        return [read_upload(upload) for upload in uploads]
 
 
 class SubmissionForm(forms.Form):

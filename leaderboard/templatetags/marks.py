@@ -4,8 +4,13 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from evaluator.records.evidence import OpcodeCount, VerifiedCall
+from evaluator.records.verdicts import InstructionStatus, Stage, Verdict
+from leaderboard.models import StageRecord
 from leaderboard.views.presenters import text
-from leaderboard.views.presenters.words import Badge
+from leaderboard.views.presenters.words import INSTRUCTIONS, STAGES, Badge, verdict_badge
+
+MOST_OPCODES = 60
 
 register = template.Library()
 register.filter("visible", text.visible)
@@ -83,3 +88,34 @@ def meter(fraction: float | None) -> SafeString:
         '<rect class="fill" x="0" y="0" width="{}" height="8"/></svg>',
         f"{width:.1f}",
     )
+
+
+@register.simple_tag
+def verdict(value: Verdict) -> SafeString:
+    return badge(verdict_badge(value))
+
+
+@register.simple_tag
+def instruction_badge(status: InstructionStatus) -> SafeString:
+    return badge(INSTRUCTIONS[status])
+
+
+@register.simple_tag
+def stage_name(stage: str) -> str:
+    return STAGES[Stage(stage)][0]
+
+
+@register.filter
+def stage_template(record: StageRecord) -> str:
+    return f"leaderboard/stages/{record.stage}.html"
+
+
+@register.filter
+def most_frequent(counts: tuple[OpcodeCount, ...]) -> list[OpcodeCount]:
+    return sorted(counts, key=lambda one: (-one.count, one.opcode))[:MOST_OPCODES]
+
+
+@register.filter
+def with_faults(calls: tuple[VerifiedCall, ...]) -> int:
+    """How many verified calls had a wrong output, a changed input or a broken guard."""
+    return sum(bool(one.bad_count or one.mutated_inputs or one.broken_guards) for one in calls)

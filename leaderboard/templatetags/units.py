@@ -178,3 +178,8 @@ def shape(dimensions: tuple[int, ...] | list[int] | None) -> str:
     if dimensions is None:
         return DASH
     return " × ".join(str(size) for size in dimensions) if dimensions else "scalar"
+
+
+@register.filter
+def hexadecimal(value: int) -> str:
+    return f"{value:#06x}"

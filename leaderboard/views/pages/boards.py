@@ -5,9 +5,9 @@ import csv
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from evaluator import SCORING_VERSION
 from evaluator.targets import TARGETS, Target
-from leaderboard.models import Evaluation, Problem
+from leaderboard.models import Problem
+from leaderboard.services.boards import board_read
 from leaderboard.views.presenters import boards as present
 from leaderboard.views.presenters.grid import board_grid, leaders
 from leaderboard.views.presenters.tables import BOARD_COLUMNS, board_cells, spreadsheet_safe
@@ -21,13 +21,13 @@ def board_list(request: HttpRequest) -> HttpResponse:
 
 def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     row, place = _find(target, problem)
-    rows = Evaluation.objects.for_board(target=target, problem=row)
     user_id = request.user.id if request.user.is_authenticated else None
+    read = board_read(target=target, problem=row)
     context = {
-        "board": present.board(rows, problem=row.record, target=place, user_id=user_id),
+        "board": present.board(read, user_id=user_id),
         "problem": row.record,
         "target": place,
-        "scoring_version": SCORING_VERSION,
+        "scoring_version": read.scoring_version,
         "section": "boards",
     }
     return render(request, "leaderboard/board.html", context)
@@ -36,8 +36,7 @@ def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
 def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     """The page's rows with full precision; text that a spreadsheet would run is disarmed."""
     row, place = _find(target, problem)
-    rows = Evaluation.objects.for_board(target=target, problem=row)
-    shown = present.board(rows, problem=row.record, target=place, user_id=None)
+    shown = present.board(board_read(target=target, problem=row), user_id=None)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{place.slug}_{row.name}.csv"'
     writer = csv.writer(response)

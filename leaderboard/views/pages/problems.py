@@ -9,7 +9,9 @@ from leaderboard.views.presenters.problems import problem_groups, problem_view
 
 def problem_list(request: HttpRequest) -> HttpResponse:
     groups = problem_groups(Problem.objects.current())
-    return render(request, "leaderboard/problem_list.html", {"groups": groups, "section": "problems"})
+    return render(
+        request, "leaderboard/problem_list.html", {"groups": groups, "section": "problems"}
+    )
 
 
 def problem(request: HttpRequest, name: str) -> HttpResponse:

@@ -1,14 +1,18 @@
 """Submissions: the public list, one's own, and the page that carries all the evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
 
 from evaluator.targets import TARGETS
 from leaderboard.models import Submission
+from leaderboard.refusals import Refusal
+from leaderboard.services.submissions import submission_cancel, submission_rerun
 from leaderboard.views.presenters.lists import listed, older_than, with_speedup
 from leaderboard.views.presenters.submissions import submission_view
 
@@ -28,7 +32,8 @@ def my_submissions(request: HttpRequest) -> HttpResponse:
 
 def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
     view = submission_view(_find(submission_id))
-    context = {"view": view, "section": "submissions"}
+    context = {"view": view, "may_change": _may_change(request, view.submission)}
+    context["section"] = "submissions"
     return render(request, "leaderboard/submission.html", context)
 
 
@@ -36,7 +41,32 @@ def progress(request: HttpRequest, submission_id: str) -> HttpResponse:
     """The fragment that an open submission's page fetches; 286 tells htmx to stop asking."""
     view = submission_view(_find(submission_id))
     status = 200 if view.submission.is_open else HTMX_STOP_POLLING
-    return render(request, "leaderboard/parts/progress.html", {"view": view}, status=status)
+    context = {"view": view, "live": True}
+    return render(request, "leaderboard/parts/progress.html", context, status=status)
+
+
+@login_required
+@require_POST
+def cancel(request: HttpRequest, submission_id: str) -> HttpResponse:
+    return _change(request, submission_id, submission_cancel)
+
+
+@login_required
+@require_POST
+def rerun(request: HttpRequest, submission_id: str) -> HttpResponse:
+    return _change(request, submission_id, submission_rerun)
+
+
+def _change(
+    request: HttpRequest, submission_id: str, service: Callable[..., object]
+) -> HttpResponse:
+    """Call the service; a refusal is told on the submission's page, which stays as it was."""
+    found = _find(submission_id)
+    try:
+        service(submission=found, user=request.user)
+    except Refusal as refusal:
+        messages.error(request, refusal.detail)
+    return redirect(found)
 
 
 def source(request: HttpRequest, submission_id: str, number: int) -> HttpResponse:
@@ -53,6 +83,11 @@ def source(request: HttpRequest, submission_id: str, number: int) -> HttpRespons
     return response
 
 
+def _may_change(request: HttpRequest, found: Submission) -> bool:
+    user = request.user
+    return user.is_authenticated and (user.is_staff or found.entrant.user_id == user.pk)
+
+
 def _find(submission_id: str) -> Submission:
     return get_object_or_404(
         Submission.objects.select_related("entrant", "problem"), pk=submission_id
@@ -62,7 +97,9 @@ def _find(submission_id: str) -> Submission:
 def _list(request: HttpRequest, rows: QuerySet[Submission], *, mine: bool) -> HttpResponse:
     state = _choice(request, "state", Submission.State.values)
     target = _choice(request, "target", list(TARGETS))
-    rows = rows.filter(**({"state": state} if state else {}), **({"target": target} if target else {}))
+    rows = rows.filter(
+        **({"state": state} if state else {}), **({"target": target} if target else {})
+    )
     page = list(with_speedup(older_than(rows, request.GET.get("before", "")))[: PAGE_SIZE + 1])
     context = {
         "rows": [listed(one) for one in page[:PAGE_SIZE]],

@@ -38,6 +38,8 @@ urlpatterns = [
         submissions.source,
         name="submission-source",
     ),
+    path("submissions/<uuid:submission_id>/cancel/", submissions.cancel, name="submission-cancel"),
+    path("submissions/<uuid:submission_id>/rerun/", submissions.rerun, name="submission-rerun"),
     path("account/", account.account, name="account"),
     path("account/tokens/<int:token_id>/revoke/", account.revoke, name="token-revoke"),
     path("sign-in/", sign_in.SignIn.as_view(), name="sign-in"),

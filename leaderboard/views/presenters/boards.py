@@ -1,15 +1,16 @@
 """A board as its page shows it: ranked rows, the baseline's row, and a common axis for intervals."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import median
 
 from evaluator.records.problem import Problem
 from evaluator.records.verdicts import InstructionStatus, Tier
 from evaluator.targets import Target
 from leaderboard.models import Evaluation
+from leaderboard.services.boards import Baseline
+from leaderboard.services.boards import Board as BoardRead
 from leaderboard.views.presenters.words import INSTRUCTIONS, TIERS, Badge
 
 AXIS_WIDTH = 176.0
@@ -72,22 +73,15 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineRow:
-    """Measured beside each kernel; the latency shown is the median over the board's rows."""
-
-    name: str
-    version: str
-    latency_ns: float
-    latency_low_ns: float
-    latency_high_ns: float
-    flops_per_second: float
+    baseline: Baseline
+    flops_per_second: float | None
     peak_share: float | None
-    row_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
     rows: tuple[BoardRow, ...]
-    baseline: BaselineRow | None
+    baseline: BaselineRow
     axis: Axis
     updated_at: datetime | None
 
@@ -96,29 +90,28 @@ class Board:
         return len({row.evaluation.submission.entrant_id for row in self.rows})
 
 
-def board(
-    evaluations: Iterable[Evaluation], *, problem: Problem, target: Target, user_id: int | None
-) -> Board:
-    """`evaluations` come ranked, from `Evaluation.objects.for_board`."""
-    ranked = list(evaluations)
-    axis = axis_of(ranked)
-    rows = tuple(
-        BoardRow(
-            rank=one.rank,
-            evaluation=one,
-            flops_per_second=problem.flop_count / (one.latency_ns * 1e-9),
-            peak_share=peak_share(problem.flop_count, one.latency_ns, target),
-            instructions=instructions(one),
-            forest=axis.forest(one),
-            is_mine=user_id is not None and one.submission.entrant.user_id == user_id,
-        )
-        for one in ranked
-    )
+def board(read: BoardRead, *, user_id: int | None) -> Board:
+    """The rows and the baseline are the API's; drawing and shares of peak are added here."""
+    axis, problem = axis_of(read.rows), read.problem.record
     return Board(
-        rows=rows,
-        baseline=baseline_row(ranked, problem, target),
+        rows=tuple(_row(one, axis, problem, read.target, user_id) for one in read.rows),
+        baseline=_baseline_row(read.baseline, problem, read.target),
         axis=axis,
-        updated_at=max((one.created_at for one in ranked), default=None),
+        updated_at=max((one.created_at for one in read.rows), default=None),
+    )
+
+
+def _row(
+    one: Evaluation, axis: Axis, problem: Problem, target: Target, user_id: int | None
+) -> BoardRow:
+    return BoardRow(
+        rank=one.rank,
+        evaluation=one,
+        flops_per_second=problem.flop_count / (one.latency_ns * 1e-9),
+        peak_share=peak_share(problem.flop_count, one.latency_ns, target),
+        instructions=instructions(one),
+        forest=axis.forest(one),
+        is_mine=user_id is not None and one.submission.entrant.user_id == user_id,
     )
 
 
@@ -149,21 +142,10 @@ def instructions(evaluation: Evaluation) -> Instructions | None:
     )
 
 
-def baseline_row(
-    ranked: Sequence[Evaluation], problem: Problem, target: Target
-) -> BaselineRow | None:
-    if not ranked:
-        return None
-    newest = max(ranked, key=lambda one: one.created_at)
-    latencies_ns = [one.baseline_latency_ns for one in ranked]
-    latency_ns = median(latencies_ns)
+def _baseline_row(baseline: Baseline, problem: Problem, target: Target) -> BaselineRow:
+    latency_ns = baseline.latency_ns
     return BaselineRow(
-        name=newest.baseline_name or problem.baseline.name,
-        version=newest.baseline_version,
-        latency_ns=latency_ns,
-        latency_low_ns=min(latencies_ns),
-        latency_high_ns=max(latencies_ns),
-        flops_per_second=problem.flop_count / (latency_ns * 1e-9),
-        peak_share=peak_share(problem.flop_count, latency_ns, target),
-        row_count=len(ranked),
+        baseline=baseline,
+        flops_per_second=problem.flop_count / (latency_ns * 1e-9) if latency_ns else None,
+        peak_share=peak_share(problem.flop_count, latency_ns, target) if latency_ns else None,
     )

@@ -40,14 +40,15 @@ class Grid:
     groups: tuple[tuple[str, tuple[GridRow, ...]], ...]
 
 
-def leaders() -> dict[tuple[str, int], Leader]:
-    """The first row of every board by (target, problem id), with the board's size; one query."""
-    board = [F("target"), F("problem")]
+def leaders() -> dict[tuple[str, str], Leader]:
+    """The first row of every board by (target, measured digest), with its size; one query."""
+    board = [F("target"), F("problem__measured_digest")]
+    current = Problem.objects.current().values("measured_digest")
     best = ("-speedup", "submission__created_at", "submission_id")
     rows = (
         Evaluation.objects.valid()
         .filter(
-            problem__current=True,
+            problem__measured_digest__in=current,
             speedup__isnull=False,
             scoring_version=SCORING_VERSION,
             trust__in=[Evaluation.Trust.VERIFIED, Evaluation.Trust.REPRODUCED],
@@ -58,19 +59,23 @@ def leaders() -> dict[tuple[str, int], Leader]:
         )
         .filter(place=1)
         .values_list(
-            "target", "problem_id", "speedup", "submission__entrant__display_name",
-            "submission__name", "row_count",
+            "target",
+            "problem__measured_digest",
+            "speedup",
+            "submission__entrant__display_name",
+            "submission__name",
+            "row_count",
         )
     )
     return {
-        (target, problem_id): Leader(
+        (target, measured): Leader(
             speedup=speedup, entrant=entrant, kernel=kernel, row_count=row_count
         )
-        for target, problem_id, speedup, entrant, kernel, row_count in rows
+        for target, measured, speedup, entrant, kernel, row_count in rows
     }
 
 
-def board_grid(problems: Iterable[Problem], best: dict[tuple[str, int], Leader]) -> Grid:
+def board_grid(problems: Iterable[Problem], best: dict[tuple[str, str], Leader]) -> Grid:
     rows = [GridRow(problem=problem, cells=_cells(problem, best)) for problem in problems]
     groups = tuple(
         (title, tuple(row for row in rows if row.problem.development is development))
@@ -79,12 +84,12 @@ def board_grid(problems: Iterable[Problem], best: dict[tuple[str, int], Leader])
     return Grid(targets=tuple(TARGETS.values()), groups=tuple(pair for pair in groups if pair[1]))
 
 
-def _cells(problem: Problem, best: dict[tuple[str, int], Leader]) -> tuple[Cell, ...]:
+def _cells(problem: Problem, best: dict[tuple[str, str], Leader]) -> tuple[Cell, ...]:
     return tuple(
         Cell(
             target=target,
             offered=target.slug in problem.targets,
-            leader=best.get((target.slug, problem.id)),
+            leader=best.get((target.slug, problem.measured_digest)),
         )
         for target in TARGETS.values()
     )

@@ -7,12 +7,20 @@ from evaluator.records.evaluation import AnyStageResult
 from evaluator.records.summary import LANE_OF
 from evaluator.records.verdicts import Lane, Stage
 from leaderboard.views.presenters.states import CANCELLED, QUEUED, RUNNING
-from leaderboard.views.presenters.words import INFRA_ERROR, STAGES, Badge, verdict_badge
+from leaderboard.views.presenters.words import STAGES, Badge, verdict_badge
 
 BAR_WIDTH = 192.0
-NOT_REACHED = Badge(word="Not reached", icon="dash", tone="idle", title="An earlier stage ended it.")
+NOT_REACHED = Badge(
+    word="Not reached", icon="dash", tone="idle", title="An earlier stage ended it."
+)
 WAITING = Badge(word="Waiting", icon="clock", tone="idle", title="Comes after the stages above.")
-STOPPED = {"FAULTED": INFRA_ERROR, "CANCELLED": CANCELLED}
+NOT_MEASURED = Badge(
+    word="Not measured",
+    icon="tool",
+    tone="ours",
+    title="Our infrastructure failed before this stage ended.",
+)
+STOPPED = {"FAULTED": NOT_MEASURED, "CANCELLED": CANCELLED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,21 +91,13 @@ def _rung(
 
 
 def _absent(stage: Stage, ended: bool, progress: Progress) -> Badge:
-    if progress.state in STOPPED and not ended:
-        return STOPPED[progress.state] if progress.state == "CANCELLED" else NOT_MEASURED
-    if ended or progress.state in ("DONE", "FAULTED"):
+    if ended or progress.state == "DONE":
         return NOT_REACHED
+    if progress.state in STOPPED:
+        return STOPPED[progress.state]
     if stage.value == progress.current_stage:
         return RUNNING
     return QUEUED if LANE_OF[stage].value == progress.waiting_lane else WAITING
-
-
-NOT_MEASURED = Badge(
-    word="Not measured",
-    icon="tool",
-    tone="ours",
-    title="Our infrastructure failed before this stage ended.",
-)
 
 
 def duration_ns(result: AnyStageResult) -> int | None:

@@ -101,7 +101,12 @@ def _prototypes(problem: Problem) -> tuple[Prototype, ...]:
     wanted = []
     if any(TARGETS[slug].is_gpu for slug in problem.targets):
         wanted += [
-            (Language.CUDA, Binding.C, "CUDA, binding c", "Plain pointers; builds in about a second."),
+            (
+                Language.CUDA,
+                Binding.C,
+                "CUDA, binding c",
+                "Plain pointers; builds in about a second.",
+            ),
             (
                 Language.CUDA,
                 Binding.TVM_FFI,

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 from evaluator.records.summary import LANE_OF
 from evaluator.records.verdicts import Lane, Stage, Tier, Verdict
-from leaderboard.views.presenters.words import STAGES, TIERS, VERDICTS, Badge, Meaning, verdict_badge
+from leaderboard.views.presenters.words import (
+    STAGES,
+    TIERS,
+    VERDICTS,
+    Badge,
+    Meaning,
+    verdict_badge,
+)
 
 BLAME = {Verdict.PASSED: "nobody's", Verdict.INCONCLUSIVE: "nobody's"}
 

@@ -15,7 +15,14 @@ from leaderboard.views.presenters.text import visible
 MAX_SHOWN_BYTES = 200_000
 """Above this a page would grow heavy: the first part is shown and the whole is a download."""
 
-CUDA_WORDS = ("__global__", "__device__", "__host__", "__shared__", "__constant__", "__launch_bounds__")
+CUDA_WORDS = (
+    "__global__",
+    "__device__",
+    "__host__",
+    "__shared__",
+    "__constant__",
+    "__launch_bounds__",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,32 +4,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.utils import timezone
-
 from evaluator.records.evaluation import AnyStageResult
 from evaluator.records.evidence import TimingEvidence
 from evaluator.records.summary import planned_stages
 from evaluator.records.verdicts import Stage
 from leaderboard.charts import Chart, samples_chart
-from leaderboard.models import Attempt, Evaluation, Job, StageRecord, Submission, Worker
+from leaderboard.models import Attempt, Evaluation, Job, StageRecord, Submission
+from leaderboard.services.ladder import decisive_records
+from leaderboard.services.queues import QueueReport, queue_report
 from leaderboard.views.presenters.boards import Instructions, instructions
 from leaderboard.views.presenters.ladder import Progress, Rung, ladder
 from leaderboard.views.presenters.sources import SourceView, source_view
 from leaderboard.views.presenters.states import submission_badge
 from leaderboard.views.presenters.text import log_text
 from leaderboard.views.presenters.timing import TimingView, timing_view
-from leaderboard.views.presenters.words import VERDICTS, Badge, Meaning
+from leaderboard.views.presenters.words import STAGES, VERDICTS, Badge, Meaning
 from leaderboard.views.presenters.workers import environment_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """What an open submission waits for, in words: its place and who could take it."""
-
-    lane: str
-    position: int | None
-    able_count: int
-    text: str
+class ArtifactLink:
+    stage: str
+    role: str
+    sha256: str
+    byte_count: int
+    url: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +40,15 @@ class SubmissionView:
     attempts: Sequence[Attempt]
     records: Sequence[StageRecord]
     evaluation: Evaluation | None
-    waiting: Waiting | None
+    waiting: QueueReport | None
 
     @property
     def badge(self) -> Badge:
         return submission_badge(self.submission)
+
+    @property
+    def waiting_text(self) -> str:
+        return waiting_text(self.waiting) if self.waiting else ""
 
     @property
     def meaning(self) -> Meaning | None:
@@ -74,6 +77,47 @@ class SubmissionView:
             state=self.submission.state,
             current_stage=attempt.current_stage if attempt and running else "",
             waiting_lane=attempt.lane if attempt and queued else "",
+        )
+
+    @property
+    def running_stage(self) -> str:
+        stage = self._progress.current_stage
+        return STAGES[Stage(stage)][0] if stage in Stage else ""
+
+    @property
+    def worker_name(self) -> str:
+        return self.attempts[-1].worker if self.attempts else ""
+
+    @property
+    def flops_per_second(self) -> float | None:
+        latency_ns = self.evaluation.latency_ns if self.evaluation else None
+        return self.submission.problem.flop_count / (latency_ns * 1e-9) if latency_ns else None
+
+    @property
+    def peak_share(self) -> float | None:
+        peak, rate = self.submission.target_record.peak_flops, self.flops_per_second
+        return rate / peak if peak and rate else None
+
+    @property
+    def api_url(self) -> str:
+        return f"/api/v1/submissions/{self.submission.id}/"
+
+    @property
+    def bundle_url(self) -> str:
+        return f"{self.api_url}bundle/"
+
+    @property
+    def artifacts(self) -> tuple[ArtifactLink, ...]:
+        return tuple(
+            ArtifactLink(
+                stage=record.stage,
+                role=use.role,
+                sha256=use.artifact_id,
+                byte_count=use.artifact.byte_count,
+                url=f"{self.api_url}artifacts/{use.artifact_id}/",
+            )
+            for record in self.records
+            for use in record.stage_artifacts.all()
         )
 
     @property
@@ -133,56 +177,20 @@ class SubmissionView:
 
 
 def submission_view(submission: Submission) -> SubmissionView:
-    """The newest job of a submission with its attempts, records and evaluation; four queries."""
+    """The newest job of a submission with its attempts, records and evaluation."""
     job = submission.jobs.order_by("-number").first()
-    attempts = list(job.attempts.order_by("created_at", "id")) if job else []
     return SubmissionView(
         submission=submission,
         job=job,
-        attempts=attempts,
-        records=_records(attempts),
+        attempts=list(job.attempts.order_by("created_at", "id")) if job else [],
+        records=decisive_records(submission),
         evaluation=submission.evaluation,
-        waiting=waiting_for(submission, attempts),
+        waiting=queue_report(submission=submission),
     )
 
 
-def _records(attempts: Sequence[Attempt]) -> list[StageRecord]:
-    """The newest record of each stage: a later attempt's counts, an earlier one's is history."""
-    rows = (
-        StageRecord.objects.filter(attempt__in=attempts)
-        .prefetch_related("stage_artifacts__artifact")
-        .order_by("id")
-    )
-    newest = {row.stage: row for row in rows}
-    return [newest[stage.value] for stage in Stage if stage.value in newest]
-
-
-def waiting_for(submission: Submission, attempts: Sequence[Attempt]) -> Waiting | None:
-    """None unless the newest attempt is queued."""
-    attempt = attempts[-1] if attempts else None
-    if not submission.is_open or attempt is None or attempt.state != Attempt.State.QUEUED:
-        return None
-    online = Worker.objects.online(timezone.now())
-    able = sum(worker.can_run(attempt.lane, attempt.target) for worker in online)
-    before = Attempt.objects.queued().filter(
-        lane=attempt.lane, target=attempt.target, created_at__lt=attempt.created_at
-    )
-    position = before.count() + 1
-    return Waiting(
-        lane=attempt.lane,
-        position=position,
-        able_count=able,
-        text=_waiting_text(attempt, position, able, submission),
-    )
-
-
-def _waiting_text(attempt: Attempt, position: int, able: int, submission: Submission) -> str:
-    target = submission.target_record
-    if able:
-        workers = "1 worker can run this" if able == 1 else f"{able} workers can run this"
-        return f"Number {position} in the queue; {workers}."
-    if attempt.lane == Job.Lane.BUILD:
-        return "No build worker is online. The build starts as soon as one connects."
-    if not target.runs_here:
-        return f"{target.title} has never run here: your build verdict is below, the run waits."
-    return f"No {target.title} worker is online: your build verdict is below, the run waits."
+def waiting_text(report: QueueReport) -> str:
+    """One sentence: the place in the queue where somebody can take it, else why nobody does."""
+    if report.workers_online:
+        return f"Number {report.position} in the queue; {report.note}."
+    return f"{report.note[:1].upper()}{report.note[1:]}."

@@ -131,7 +131,11 @@ INFRA_ERROR = Badge(
 def verdict_badge(verdict: Verdict | str) -> Badge:
     """The badge of a verdict; the title tells its meaning."""
     known = Verdict(verdict)
-    tone = {Verdict.PASSED: "pass", Verdict.INCONCLUSIVE: "unsure", Verdict.TIMING_DISPUTED: "unsure"}
+    tone = {
+        Verdict.PASSED: "pass",
+        Verdict.INCONCLUSIVE: "unsure",
+        Verdict.TIMING_DISPUTED: "unsure",
+    }
     return Badge(
         word=VERDICTS[known].word,
         icon=_ICONS.get(known, "cross"),
