@@ -1,4 +1,4 @@
-"""Environment variables with types; a wrong value names the variable, what was seen and what fits."""
+"""Typed environment variables; a wrong value names the variable, what was seen and what fits."""
 
 import os
 from pathlib import Path

@@ -26,13 +26,13 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     ) -> "QuerySet[Evaluation]":
         """Ranked rows in board order, each with `.rank`; one query.
 
-        Verified and valid evaluations of this problem version under one scoring version. Equal
-        speedups share a rank, the next rank counts them all; among equals the earlier comes first.
+        Verified and valid evaluations of this problem, measured alike, under one scoring version.
+        Equal speedups share a rank, the next rank counts them all; the earlier comes first.
         """
         return (
             self.filter(
                 target=target,
-                problem=problem,
+                problem__in=Problem.objects.same_board(problem),
                 valid=True,
                 speedup__isnull=False,
                 scoring_version=scoring_version,

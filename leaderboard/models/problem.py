@@ -5,12 +5,28 @@ from functools import cached_property
 from django.db import models
 from django.db.models import Q
 
+from evaluator.records.base import digest_of
 from evaluator.records.problem import Problem as ProblemRecord
+
+WORDS_ONLY = {"title", "targets", "development", "flop_count", "byte_count"}
+
+
+def measured_digest_of(record: ProblemRecord) -> str:
+    """Digest of what decides a verdict or a time: a better title must not empty a board."""
+    value = record.model_dump(mode="json", exclude=WORDS_ONLY)
+    value["definition"] = {
+        key: part for key, part in value["definition"].items() if key not in ("description", "tags")
+    }
+    return digest_of(value)
 
 
 class ProblemQuerySet(models.QuerySet["Problem"]):
     def current(self) -> "ProblemQuerySet":
         return self.filter(current=True)
+
+    def same_board(self, problem: "Problem") -> "ProblemQuerySet":
+        """Every version that was measured alike and so shares a board."""
+        return self.filter(name=problem.name, measured_digest=problem.measured_digest)
 
 
 class Problem(models.Model):
@@ -18,6 +34,7 @@ class Problem(models.Model):
 
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64)
+    measured_digest = models.CharField(max_length=64)
     current = models.BooleanField(default=True)
     position = models.PositiveIntegerField(default=0)
     title = models.CharField(max_length=200)

@@ -3,12 +3,14 @@
 from datetime import datetime, timedelta
 
 from django.db import models
+from django.utils import timezone
 
 ONLINE_SECONDS = 60
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):
-    def online(self, now: datetime) -> "WorkerQuerySet":
+    def online(self, now: datetime | None = None) -> "WorkerQuerySet":
+        now = now or timezone.now()
         return self.filter(last_seen__gte=now - timedelta(seconds=ONLINE_SECONDS))
 
 

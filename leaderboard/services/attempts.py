@@ -1,0 +1,163 @@
+"""An attempt's life up to its end: queued, claimed by one worker, kept alive by heartbeats."""
+
+import uuid
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from evaluator.records.evaluation import AnyStageResult, JobOrder
+from evaluator.records.worker_api import (
+    LEASE_SECONDS,
+    Heartbeat,
+    HeartbeatReply,
+    WorkerHello,
+    WorkerState,
+)
+from leaderboard.models import Attempt, Job, StageRecord, Submission, Worker
+from leaderboard.refusals import AttemptTaken, AttemptUnknown, StaleFence
+from leaderboard.services.doorbell import ring
+
+CLAIM_TRIES = 5
+
+
+def attempt_enqueue(*, job: Job, lane: str) -> Attempt:
+    """A queued attempt whose doorbell rings once the transaction has committed."""
+    last = job.attempts.filter(lane=lane).aggregate(last=Max("number"))["last"] or 0
+    attempt = Attempt.objects.create(
+        job=job,
+        lane=lane,
+        target=job.submission.target,
+        number=last + 1,
+        created_at=timezone.now(),
+    )
+    Job.objects.filter(pk=job.pk).update(lane=lane)
+    transaction.on_commit(lambda: ring(attempt), robust=True)
+    return attempt
+
+
+def attempt_claim(*, hello: WorkerHello, attempt_id: str | None) -> JobOrder | None:
+    """The whole job for the named attempt or the oldest fitting one; None if nothing waits.
+
+    Raises AttemptUnknown, AttemptTaken (somebody else has it, it ended, or it does not fit).
+    """
+    if hello.state is WorkerState.UNFIT:
+        return None
+    if attempt_id is not None:
+        return _claim_named(hello, attempt_id)
+    lanes, targets = [lane.value for lane in hello.lanes], list(hello.targets)
+    for attempt in Attempt.objects.runnable_by(lanes, targets)[:CLAIM_TRIES]:
+        if order := _take(attempt, hello.name):
+            return order
+    return None
+
+
+def _claim_named(hello: WorkerHello, attempt_id: str) -> JobOrder:
+    attempt = attempt_find(attempt_id)
+    fits = attempt.lane in hello.lanes and attempt.target in hello.targets
+    if not fits:
+        raise AttemptTaken(
+            f"attempt {attempt.pk} needs lane {attempt.lane!r} and target {attempt.target!r}; "
+            f"worker {hello.name!r} offers {[*hello.lanes]} and {[*hello.targets]}"
+        )
+    if order := _take(attempt, hello.name):
+        return order
+    attempt.refresh_from_db()
+    holder = f" by {attempt.worker}" if attempt.worker else ""
+    raise AttemptTaken(f"attempt {attempt.pk} is {attempt.state}{holder}, not QUEUED")
+
+
+def attempt_find(attempt_id: str) -> Attempt:
+    """Raises AttemptUnknown, also for text that is no identifier."""
+    try:
+        return Attempt.objects.get(pk=uuid.UUID(attempt_id))
+    except (ValueError, AttributeError, Attempt.DoesNotExist):
+        raise AttemptUnknown(f"there is no attempt {str(attempt_id)[:60]!r}") from None
+
+
+@transaction.atomic
+def _take(attempt: Attempt, worker: str) -> JobOrder | None:
+    """One conditional UPDATE decides between workers; None for the one that came late."""
+    now = timezone.now()
+    won = Attempt.objects.filter(pk=attempt.pk, state=Attempt.State.QUEUED).update(
+        state=Attempt.State.RUNNING,
+        fence=uuid.uuid4(),
+        lease_until=now + timedelta(seconds=LEASE_SECONDS),
+        worker=worker,
+        claimed_at=now,
+    )
+    if not won:
+        return None
+    Job.objects.filter(pk=attempt.job_id).update(state=Job.State.RUNNING)
+    Submission.objects.filter(jobs=attempt.job_id).update(state=Submission.State.RUNNING)
+    taken = Attempt.objects.select_related("job__submission__problem").get(pk=attempt.pk)
+    return job_order(taken)
+
+
+def job_order(attempt: Attempt) -> JobOrder:
+    submission = attempt.job.submission
+    results = results_before(attempt)
+    return JobOrder(
+        attempt=str(attempt.pk),
+        job=str(attempt.job_id),
+        fence=str(attempt.fence),
+        lane=attempt.lane,
+        number=attempt.number,
+        lease_seconds=LEASE_SECONDS,
+        candidate=submission.candidate,
+        problem=submission.problem.record,
+        build_artifacts=tuple(part for result in results for part in result.artifacts),
+        stages=results,
+    )
+
+
+def records_before(attempt: Attempt) -> list[StageRecord]:
+    """The build's records for an attempt of the GPU lane; none for a build."""
+    if attempt.lane == Job.Lane.BUILD:
+        return []
+    return list(
+        StageRecord.objects.filter(
+            attempt__job_id=attempt.job_id,
+            attempt__lane=Job.Lane.BUILD,
+            attempt__state=Attempt.State.FINISHED,
+        ).order_by("id")
+    )
+
+
+def results_before(attempt: Attempt) -> tuple[AnyStageResult, ...]:
+    return tuple(record.result for record in records_before(attempt))
+
+
+def check_fence(attempt: Attempt, fence: str) -> None:
+    """Raises StaleFence where the attempt was given to another or was never claimed."""
+    if attempt.fence is None or str(attempt.fence) != fence:
+        raise StaleFence(
+            f"the fence does not match attempt {attempt.pk}, which is {attempt.state}; "
+            "stop, its results are not wanted"
+        )
+
+
+def attempt_heartbeat(*, attempt_id: str, beat: Heartbeat) -> HeartbeatReply:
+    """Lengthens the lease; says `cancel` once the submission was cancelled.
+
+    Raises AttemptUnknown, StaleFence.
+    """
+    attempt = attempt_find(attempt_id)
+    check_fence(attempt, beat.fence)
+    if attempt.state == Attempt.State.CANCELLED:
+        return HeartbeatReply(cancel=True, lease_seconds=LEASE_SECONDS)
+    now = timezone.now()
+    alive = Attempt.objects.filter(
+        pk=attempt.pk, fence=attempt.fence, state=Attempt.State.RUNNING
+    ).update(
+        lease_until=now + timedelta(seconds=LEASE_SECONDS),
+        current_stage=(beat.stage or attempt.current_stage)[:20],
+    )
+    if not alive:
+        attempt.refresh_from_db()
+        if attempt.state == Attempt.State.CANCELLED:
+            return HeartbeatReply(cancel=True, lease_seconds=LEASE_SECONDS)
+        raise StaleFence(f"attempt {attempt.pk} is {attempt.state}; its lease ended")
+    Worker.objects.filter(name=attempt.worker).update(last_seen=now)
+    return HeartbeatReply(cancel=False, lease_seconds=LEASE_SECONDS)

@@ -1,0 +1,64 @@
+"""A board: ranked rows of one problem on one target, and the unranked row of the baseline."""
+
+from dataclasses import dataclass
+from statistics import median
+
+from evaluator import SCORING_VERSION
+from evaluator.targets import TARGETS, Target
+from leaderboard.models import Evaluation, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Measured beside each kernel: the median over the board's rows, all of one version."""
+
+    name: str
+    version: str | None
+    latency_ns: float | None
+    sample_count: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    target: Target
+    problem: Problem
+    scoring_version: str
+    baseline: Baseline
+    rows: list[Evaluation]
+
+
+def board_read(*, target: str, problem: Problem) -> Board:
+    """One query for the rows; each carries `rank` and its submission's entrant."""
+    rows = list(Evaluation.objects.for_board(target=target, problem=problem))
+    return Board(
+        target=TARGETS[target],
+        problem=problem,
+        scoring_version=SCORING_VERSION,
+        baseline=_baseline(problem, rows),
+        rows=rows,
+    )
+
+
+def _baseline(problem: Problem, rows: list[Evaluation]) -> Baseline:
+    if not rows:
+        return Baseline(
+            name=problem.record.baseline.name,
+            version=None,
+            latency_ns=None,
+            sample_count=None,
+            reason="not measured yet: it is measured beside each kernel",
+        )
+    newest = max(rows, key=lambda row: row.created_at)
+    alike = [
+        row
+        for row in rows
+        if (row.baseline_name, row.baseline_version)
+        == (newest.baseline_name, newest.baseline_version)
+    ]
+    return Baseline(
+        name=newest.baseline_name,
+        version=newest.baseline_version,
+        latency_ns=median(row.baseline_latency_ns or 0.0 for row in alike),
+        sample_count=sum(row.baseline_sample_count or 0 for row in alike),
+    )

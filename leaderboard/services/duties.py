@@ -1,0 +1,73 @@
+"""Periodic duties: ring again what nobody heard, and end what nobody keeps alive."""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluator.records.worker_api import LEASE_SECONDS
+from leaderboard.models import Attempt, DutyRun
+from leaderboard.services.completion import again_or_fault, attempt_end
+from leaderboard.services.doorbell import is_due, ring
+
+log = logging.getLogger(__name__)
+
+AWAY_SECONDS = 30
+RING_AT_MOST = 200
+
+
+def reconcile(now: datetime | None = None) -> int:
+    """Ring for queued attempts whose message is old or was never sent; how many were rung.
+
+    A broker that lost everything is whole again after one round.
+    """
+    now = now or timezone.now()
+    waiting = Attempt.objects.queued().order_by("created_at", "id")
+    due = [attempt for attempt in waiting.iterator() if is_due(attempt, now)][:RING_AT_MOST]
+    rung = 0
+    for attempt in due:
+        if not ring(attempt):
+            break
+        rung += 1
+    return rung
+
+
+def reap(now: datetime | None = None) -> int:
+    """End attempts whose lease lapsed; how many were ended.
+
+    Where this duty itself did not run for a while the site was away and heartbeats could not
+    reach it: every live lease gets one more term first.
+    """
+    now = now or timezone.now()
+    if _was_away(now):
+        spared = Attempt.objects.lapsed(now).update(
+            lease_until=now + timedelta(seconds=LEASE_SECONDS)
+        )
+        log.warning("the site was away; %d leases got another term", spared)
+        return 0
+    return sum(_expire(attempt, now) for attempt in Attempt.objects.lapsed(now))
+
+
+def _was_away(now: datetime) -> bool:
+    last = DutyRun.objects.filter(name="reap").first()
+    DutyRun.objects.update_or_create(name="reap", defaults={"ran_at": now})
+    return last is not None and last.ran_at < now - timedelta(seconds=AWAY_SECONDS)
+
+
+@transaction.atomic
+def _expire(lapsed: Attempt, now: datetime) -> bool:
+    attempt = (
+        Attempt.objects.select_for_update(of=("self",))
+        .select_related("job__submission")
+        .filter(pk=lapsed.pk, state=Attempt.State.RUNNING, lease_until__lt=now)
+        .first()
+    )
+    if attempt is None:
+        return False
+    stage = f" during {attempt.current_stage}" if attempt.current_stage else ""
+    message = f"the worker stopped answering{stage}"
+    log.warning("attempt %s on %s: %s", attempt.pk, attempt.worker, message)
+    attempt_end(attempt, Attempt.State.EXPIRED, message)
+    again_or_fault(attempt)
+    return True

@@ -1,0 +1,45 @@
+"""What an open submission waits for: its place in the queue and who could take it."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from leaderboard.models import Attempt, Job, Submission
+from leaderboard.services.workers import workers_able
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueReport:
+    lane: str
+    position: int
+    workers_online: int
+    note: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def queue_report(*, submission: Submission) -> QueueReport | None:
+    """None unless an attempt of the submission is queued."""
+    if not submission.is_open:
+        return None
+    attempt = Attempt.objects.queued().filter(job__submission=submission).first()
+    if attempt is None:
+        return None
+    before = Attempt.objects.queued().filter(lane=attempt.lane, created_at__lt=attempt.created_at)
+    if attempt.lane == Job.Lane.GPU:
+        before = before.filter(target=attempt.target)
+    able = workers_able(lane=attempt.lane, target=attempt.target)
+    position = before.count() + 1
+    note = _note(attempt, able, submission)
+    return QueueReport(lane=attempt.lane, position=position, workers_online=able, note=note)
+
+
+def _note(attempt: Attempt, able: int, submission: Submission) -> str:
+    if able:
+        return "1 worker can run this" if able == 1 else f"{able} workers can run this"
+    if attempt.lane == Job.Lane.BUILD:
+        return "no build worker is online; the build starts as soon as one connects"
+    target = submission.target_record
+    where = "" if target.runs_here else f"; {target.note}"
+    title = target.title.removeprefix("NVIDIA ")
+    return f"no {title} worker is online; the kernel is built and waits{where}"

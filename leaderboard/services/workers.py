@@ -1,0 +1,46 @@
+"""Workers as they report themselves, and who could run what."""
+
+from django.utils import timezone
+
+from evaluator.records.worker_api import WorkerHello
+from leaderboard.models import ApiToken, Attempt, Worker
+from leaderboard.services.doorbell import is_due, ring
+
+RING_AT_MOST = 10
+
+
+def worker_seen(*, hello: WorkerHello, token: ApiToken) -> Worker:
+    """Keep what the worker says of itself."""
+    now = timezone.now()
+    environment = hello.environment.model_dump(mode="json") if hello.environment else None
+    said = {
+        "token_name": token.worker_name,
+        "lanes": [lane.value for lane in hello.lanes],
+        "targets": list(hello.targets),
+        "state": hello.state.value,
+        "note": hello.note,
+        "environment": environment,
+        "last_seen": now,
+    }
+    worker, _ = Worker.objects.update_or_create(
+        name=hello.name, defaults=said, create_defaults={**said, "first_seen": now}
+    )
+    return worker
+
+
+def worker_hello(*, hello: WorkerHello, token: ApiToken) -> Worker:
+    """A worker says that it lives: work whose message is old or lost is rung again for it."""
+    worker = worker_seen(hello=hello, token=token)
+    if worker.state != Worker.State.UNFIT:
+        now = timezone.now()
+        waiting = Attempt.objects.runnable_by(worker.lanes, worker.targets)[:RING_AT_MOST]
+        for attempt in waiting:
+            if is_due(attempt, now):
+                ring(attempt)
+    return worker
+
+
+def workers_able(*, lane: str, target: str) -> int:
+    """How many workers that were seen within the last minute could take this."""
+    online = Worker.objects.online(timezone.now())
+    return sum(worker.can_run(lane, target) for worker in online)
