@@ -305,11 +305,15 @@ def _gpu_mounts() -> list[str]:
     return arguments
 
 
+class OutputTooLarge(EvaluatorFault):
+    """A confined process left a larger file than its reader takes; the caller tells whose fault."""
+
+
 def read_output(workspace: Path, name: str, *, limit_bytes: int) -> bytes | None:
     """A regular file that a confined process left; None if it left none.
 
     Links are not followed: what a candidate wrote must not name a file of the worker.
-    Raises EvaluatorFault if it is a link or another kind of file, or larger than the limit.
+    Raises EvaluatorFault if it is a link or another kind of file, OutputTooLarge above the limit.
     """
     path = workspace / name
     if path.parent.resolve() != workspace.resolve() / Path(name).parent:
@@ -322,9 +326,10 @@ def read_output(workspace: Path, name: str, *, limit_bytes: int) -> bytes | None
         raise EvaluatorFault(f"{name}: expected a regular file, found a link: {error}") from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > limit_bytes:
+        if not stat.S_ISREG(status.st_mode):
             raise EvaluatorFault(
-                f"{name}: expected a regular file of at most {limit_bytes} bytes, "
-                f"found {status.st_size} bytes of kind {stat.S_IFMT(status.st_mode):o}"
+                f"{name}: expected a regular file, found kind {stat.S_IFMT(status.st_mode):o}"
             )
-        return file.read(limit_bytes + 1)
+        if status.st_size > limit_bytes:
+            raise OutputTooLarge(f"{name}: {status.st_size} bytes, at most {limit_bytes}")
+        return file.read(limit_bytes)

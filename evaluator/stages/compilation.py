@@ -13,6 +13,7 @@ time, and kernels embedded as data and loaded through the driver.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from evaluator import build_cache
 from evaluator.bench import Bench
@@ -46,12 +47,12 @@ from evaluator.records.evidence import (
     ProcessReport,
 )
 from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
-from evaluator.sandbox import read_output
+from evaluator.sandbox import OutputTooLarge, read_output
 from evaluator.symbols import looked_up, why_missing
 from evaluator.targets import Target
 from evaluator.work import Work
 
-LIBRARY_BYTES = 256 << 20
+LIBRARY_BYTES = 16 << 20
 SYMBOLS_LISTED = 200
 CACHED_VERDICTS = frozenset(
     {
@@ -107,6 +108,8 @@ def _decide(evidence: CompilationEvidence, target: Target, binding: Binding) -> 
         return Verdict.TIMEOUT, f"the compiler was still running at its limit, {COMPILE_SECONDS} s"
     if process.ending is not Ending.FINISHED or process.exit_code != 0:
         return Verdict.COMPILE_ERROR, _why_failed(evidence, target)
+    if evidence.library is None and process.detail:
+        return Verdict.COMPILE_ERROR, process.detail
     if evidence.library is None:
         raise EvaluatorFault("the compiler ended with 0 but left no library; see its log")
     if evidence.banned_symbols or evidence.banned_libraries:
@@ -169,14 +172,22 @@ def _build(work: Work, build_plan: BuildPlan, bench: Bench) -> Build:
             folders=build_plan.mounts,
             workspace=bench.sandbox.inside(workspace),
         )
-        library = None
-        if report.exit_code == 0:
-            library = read_output(workspace, LIBRARY, limit_bytes=LIBRARY_BYTES)
+        library, detail = _library(report, workspace)
         inspection = inspect(work.target, bench, workspace, log.text) if library else None
     report = report.model_copy(
-        update={"command": build_plan.shown_command(), "output_tail": "", "detail": report.detail}
+        update={"command": build_plan.shown_command(), "output_tail": "", "detail": detail}
     )
     return Build(report=report, log=log, library=library, inspection=inspection)
+
+
+def _library(report: ProcessReport, workspace: Path) -> tuple[bytes | None, str]:
+    """The library, or why there is none."""
+    if report.exit_code != 0:
+        return None, report.detail
+    try:
+        return read_output(workspace, LIBRARY, limit_bytes=LIBRARY_BYTES), report.detail
+    except OutputTooLarge as error:
+        return None, f"the library is too large: {error}"
 
 
 def _evidence(

@@ -1,0 +1,29 @@
+"""`ptxboard verify`: check a downloaded bundle without the site."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from evaluator.bundle import NotABundle, verify_bundle
+from evaluator.cli.exits import EXIT_FAILED, EXIT_PASSED, UsageError
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser("verify", help="check a downloaded bundle offline")
+    parser.add_argument("bundle", metavar="BUNDLE.zip", type=Path)
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    try:
+        report = verify_bundle(options.bundle)
+    except NotABundle as error:
+        raise UsageError(str(error)) from error
+    for fault in report.faults:
+        print(fault)
+    count = f"{report.file_count} files, {report.byte_count} bytes"
+    if report.faults:
+        print(f"{options.bundle.name}: {len(report.faults)} faults in {count}")
+        return EXIT_FAILED
+    print(f"{options.bundle.name}: {count}, every SHA-256 as in the manifest")
+    return EXIT_PASSED
