@@ -198,14 +198,18 @@ class Sandbox:
     ) -> list[str]:
         arguments = [*_CONFINEMENT, *self.options]
         arguments += [*self._system_mounts, "--proc", "/proc", "--dev", "/dev"]
-        arguments += ["--size", str(TMP_BYTES)] if "--disable-userns" in self.options else []
-        arguments += ["--tmpfs", "/tmp"]  # noqa: S108
+        arguments += self._bounded_tmpfs("/tmp") + self._bounded_tmpfs("/dev/shm")  # noqa: S108
         arguments += _gpu_mounts() if gpu else []
         for path in mounts:
             if not path.is_relative_to("/usr"):
                 arguments += ["--ro-bind", str(path), str(path)]
         arguments += ["--bind", str(workspace), str(BUILD), "--chdir", str(BUILD / cwd)]
-        return arguments
+        return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/"]
+
+    def _bounded_tmpfs(self, path: str) -> list[str]:
+        """Old bubblewrap knows no sizes; it knows no --disable-userns either."""
+        size = ["--size", str(TMP_BYTES)] if self.options else []
+        return [*size, "--tmpfs", path]
 
     def _for_paths(self, paths: Sequence[Path]) -> "Sandbox":
         """Without the real uid drop when uid 65534 could not reach a path to be mounted."""
@@ -283,7 +287,8 @@ def _readable(arguments: Sequence[str]) -> int:
 
 def _reachable(folder: Path) -> bool:
     """Whether every folder down to this one lets other users pass."""
-    return all(part.stat().st_mode & stat.S_IXOTH for part in (folder, *folder.parents))
+    parts = [part for part in (folder, *folder.parents) if part.exists()]
+    return all(part.stat().st_mode & stat.S_IXOTH for part in parts)
 
 
 def _give_to_nobody(workspace: Path) -> None:
