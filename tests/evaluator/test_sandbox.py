@@ -139,12 +139,12 @@ def _command_lines():
 
 
 def test_it_survives_a_flood_of_output(shell):
-    report = shell("echo first; yes flo0d | head -c 6000000; echo last")
+    report = shell("echo first; yes flood | head -c 6000000; echo last")
     assert report.ending is Ending.FINISHED
     assert report.output_truncated is True
     assert len(report.output_tail) < (64 << 10) + 100
-    assert report.output_tail.startswith("first\nflo0d\n")
-    assert report.output_tail.endswith("flo0d\nlast\n")
+    assert report.output_tail.startswith("first\nflood\n")
+    assert report.output_tail.endswith("flood\nlast\n")
     assert "bytes left out" in report.output_tail
 
 
