@@ -31,6 +31,6 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     if _is_api(request):
-        detail = "An error of ours; it is logged. Repeating the request with the same Idempotency-Key is safe."
+        detail = "An error of ours, which is logged. The same request may be sent again."
         return problem_response(status=500, detail=detail)
     return defaults.server_error(request)

@@ -1,7 +1,5 @@
 """Addresses of the site: pages, REST, and two probes for whoever watches the machine."""
 
-from importlib.util import find_spec
-
 from django.contrib import admin
 from django.urls import include, path
 
@@ -17,6 +15,5 @@ urlpatterns = [
     path("readyz", readyz, name="readyz"),
     path("admin/", admin.site.urls),
     path("api/", include("leaderboard.api.urls")),
+    path("", include("leaderboard.views.pages.urls")),
 ]
-if find_spec("leaderboard.views.pages"):
-    urlpatterns.append(path("", include("leaderboard.views.pages.urls")))

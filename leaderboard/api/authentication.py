@@ -10,7 +10,6 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from leaderboard.models import ApiToken
 from leaderboard.services.tokens import token_find
@@ -34,7 +33,9 @@ class TokenAuthentication(BaseAuthentication):
             )
         token = token_find(secret=secret.strip())
         if token is None:
-            raise AuthenticationFailed("this token is not known here; make one on your account page")
+            raise AuthenticationFailed(
+                "this token is not known here; your account page makes tokens"
+            )
         if refusal := token.refusal(timezone.now()):
             raise AuthenticationFailed(f"{refusal}; make a new one")
         if token.user is not None and not token.user.is_active:
@@ -58,9 +59,9 @@ class WorkerTokenAuthentication(TokenAuthentication):
 class CanSubmit(BasePermission):
     """A person's token; a worker's says 403 and why."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: object) -> bool:
         if request.auth is None:
-            raise NotAuthenticated("send 'Authorization: Token ...'; your account page makes tokens")
+            raise NotAuthenticated("send 'Authorization: Token ...'; your account page makes one")
         if request.auth.scope != ApiToken.Scope.SUBMIT:
             raise PermissionDenied(
                 "this is a worker token, which only evaluates; submit with a token of scope submit"
@@ -69,14 +70,14 @@ class CanSubmit(BasePermission):
 
 
 class CanSubmitOrRead(CanSubmit):
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: object) -> bool:
         return request.method in ("GET", "HEAD", "OPTIONS") or super().has_permission(request, view)
 
 
 class IsWorker(BasePermission):
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: object) -> bool:
         if request.auth is None:
-            raise NotAuthenticated("send 'Authorization: Worker ...'; the site's operator makes one")
+            raise NotAuthenticated("send 'Authorization: Worker ...'; the operator makes one")
         if request.auth.scope != ApiToken.Scope.WORKER:
             raise PermissionDenied("this token submits; the worker API needs one of scope worker")
         return True

@@ -88,9 +88,7 @@ def _evaluate(
     message = storable(summary.message)
     job.state, job.message, job.ended_at = Job.State.DONE, message, timezone.now()
     job.save(update_fields=["state", "message", "ended_at"])
-    submission_settle(
-        submission=job.submission, state=Submission.State.DONE, message=message
-    )
+    submission_settle(submission=job.submission, state=Submission.State.DONE, message=message)
 
 
 def again_or_fault(attempt: Attempt) -> None:

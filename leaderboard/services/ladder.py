@@ -46,9 +46,7 @@ def stage_ladder(submission: Submission, records: list[StageRecord]) -> list[dic
 def _current_attempt(submission: Submission) -> Attempt | None:
     if not submission.is_open:
         return None
-    return Attempt.objects.filter(
-        job__submission=submission, state=Attempt.State.RUNNING
-    ).first()
+    return Attempt.objects.filter(job__submission=submission, state=Attempt.State.RUNNING).first()
 
 
 def _state(stage: Stage, ended: bool, current: Attempt | None) -> str:
