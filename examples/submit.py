@@ -109,9 +109,8 @@ def report(entry: Entry, answer: dict) -> int:
         flush=True,
     )
     if not ok:
-        print(
-            f"  expected {' or '.join(entry.expected)} {entry.instructions or ''}: {answer['html_url']}"
-        )
+        wanted = " or ".join(entry.expected)
+        print(f"  expected {wanted} {entry.instructions or ''}: {answer['html_url']}")
     return 0 if ok else 1
 
 

@@ -89,7 +89,10 @@ class Command(BaseCommand):
                 *("--workers", "2", "--threads", "4", "--worker-class", "gthread"),
             ],
             "io": [*celery, "--pool", "solo", "--without-gossip", "--without-mingle"],
-            "build": [*worker, "--lane", "build", "--name", "demo-build"],
+            "build": [
+                *(*worker, "--lane", "build", "--name", "demo-build"),
+                *("--concurrency", str(max(1, (os.cpu_count() or 2) // 2))),
+            ],
             **{slug: [*worker, "--target", slug, "--name", f"demo-{slug}"] for slug in targets},
         }
 
