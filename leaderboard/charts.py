@@ -99,7 +99,12 @@ def _figure(series: tuple[Series, ...], borders: tuple[float, ...]) -> dict[str,
         showlegend=False,
         hovermode="closest",
         dragmode="zoom",
-        xaxis={"title": {"text": "timed call, in order over the trials"}, "zeroline": False},
+        xaxis={
+            "title": {"text": "timed call, in order over the trials"},
+            "zeroline": False,
+            "showgrid": False,
+            "range": [0, max((*series[0].xs, *series[1].xs), default=1) + 1],
+        },
         yaxis={"title": {"text": "span, µs"}, "zeroline": False},
     )
     return json.loads(figure.to_json(engine="json"))

@@ -66,13 +66,13 @@ class SubmissionForm(forms.Form):
     )
     name = forms.CharField(max_length=100)
     description = forms.CharField(
-        max_length=4000, required=False, widget=forms.Textarea(attrs={"rows": 3})
+        max_length=4000, required=False, widget=forms.Textarea(attrs={"rows": 1})
     )
     source = forms.CharField(
         required=False,
         strip=False,
         widget=forms.Textarea(
-            attrs={"rows": 24, "class": "source", "spellcheck": "false", "autocapitalize": "off"}
+            attrs={"rows": 22, "class": "source", "spellcheck": "false", "autocapitalize": "off"}
         ),
     )
     files = ManyFilesField(required=False)

@@ -24,7 +24,10 @@ _PATHS = {
     "clock": "M8 1.8a6.2 6.2 0 110 12.4A6.2 6.2 0 018 1.8zM8 4.5V8l2.5 1.5",
     "spin": "M8 1.8a6.2 6.2 0 016.2 6.2M1.8 8a6.2 6.2 0 0012 2.2",
     "dash": "M3 8h10",
-    "tool": "M10.5 2.2a3.6 3.6 0 00-4.3 4.9L2 11.3 4.7 14l4.2-4.2a3.6 3.6 0 004.9-4.3L11.6 7.7 8.8 7.2l-.5-2.8z",
+    "tool": (
+        "M10.5 2.2a3.6 3.6 0 00-4.3 4.9L2 11.3 4.7 14l4.2-4.2"
+        "a3.6 3.6 0 004.9-4.3L11.6 7.7 8.8 7.2l-.5-2.8z"
+    ),
     "ban": "M8 1.8a6.2 6.2 0 110 12.4A6.2 6.2 0 018 1.8zM3.7 3.7l8.6 8.6",
     "question": "M5.2 5.6a2.8 2.8 0 115 1.8C9.2 8.4 8 8.7 8 10.3M8 13.4v.1",
     "flag": "M4 14.5V2M4 2.5h8.5l-2.2 3 2.2 3H4",
@@ -62,7 +65,8 @@ def badge(value: Badge, size: str = "") -> SafeString:
 def unknown(reason: str) -> SafeString:
     """The dash for a value that is not known, with its reason for mouse and screen reader."""
     return format_html(
-        '<span class="unknown" title="{}">—<span class="visually-hidden"> not known: {}</span></span>',
+        '<span class="unknown" title="{}">—'
+        '<span class="visually-hidden"> not known: {}</span></span>',
         reason,
         reason,
     )

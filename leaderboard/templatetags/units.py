@@ -1,7 +1,6 @@
 """Numbers to text. Fields hold nanoseconds, fractions, bytes and FLOP/s; only text holds units."""
 
-from datetime import datetime, timedelta
-from datetime import timezone as fixed_zone
+from datetime import UTC, datetime, timedelta
 
 from django import template
 from django.utils import timezone
@@ -13,6 +12,7 @@ register = template.Library()
 Number = int | float | None
 
 DASH = "—"
+TIMES = " × "  # noqa: RUF001
 _TIME_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 _RATE_UNITS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 _BYTE_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -58,7 +58,7 @@ def percent(fraction: Number, digits: int = 1) -> str:
 
 @register.filter
 def speedup(ratio: Number) -> str:
-    return DASH if ratio is None else f"{ratio:.3f}×"
+    return DASH if ratio is None else f"{ratio:.3f}{TIMES.strip()}"
 
 
 @register.filter
@@ -122,7 +122,7 @@ def instant(value: datetime | None) -> SafeString | str:
     """A `<time>` element in UTC, with the zone in the text and the ISO form in the attribute."""
     if value is None:
         return DASH
-    utc = value.astimezone(fixed_zone.utc)
+    utc = value.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{}" class="nowrap">{}</time>',
         utc.isoformat(timespec="seconds"),
@@ -136,7 +136,7 @@ def day(value: datetime | None) -> SafeString | str:
     """The date alone, in UTC; the instant stands in the attributes."""
     if value is None:
         return DASH
-    utc = value.astimezone(fixed_zone.utc)
+    utc = value.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{}" class="nowrap">{}</time>',
         utc.isoformat(timespec="seconds"),
@@ -150,7 +150,7 @@ def ago(value: datetime | None) -> SafeString | str:
     """How long ago, in the largest whole unit, with the exact instant in the attributes."""
     if value is None:
         return DASH
-    utc = value.astimezone(fixed_zone.utc)
+    utc = value.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{}" class="nowrap">{}</time>',
         utc.isoformat(timespec="seconds"),
@@ -174,10 +174,16 @@ def short(digest: str | None) -> str:
 
 
 @register.filter
+def short_title(title: str) -> str:
+    """`NVIDIA H200` as `H200`, `CPU (development target)` as `CPU`, for narrow headings."""
+    return title.removeprefix("NVIDIA ").partition(" (")[0]
+
+
+@register.filter
 def shape(dimensions: tuple[int, ...] | list[int] | None) -> str:
     if dimensions is None:
         return DASH
-    return " × ".join(str(size) for size in dimensions) if dimensions else "scalar"
+    return TIMES.join(str(size) for size in dimensions) if dimensions else "scalar"
 
 
 @register.filter

@@ -9,8 +9,8 @@ from django.shortcuts import redirect, render
 from evaluator.targets import TARGETS
 from leaderboard.forms import SubmissionForm
 from leaderboard.models import Submission
-from leaderboard.services.entrants import entrant_of
 from leaderboard.refusals import DuplicateContent, FieldError, Refusal
+from leaderboard.services.entrants import entrant_of
 from leaderboard.services.submissions import Draft, submission_create
 
 FIELD_OF = {"sources": "source", "entry_symbol": "source"}

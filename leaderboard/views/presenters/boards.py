@@ -1,4 +1,4 @@
-"""A board as its page shows it: ranked rows, the baseline's row, and a common axis for intervals."""
+"""A board as its page shows it: ranked rows, the baseline's row, one axis for all intervals."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from leaderboard.services.boards import Baseline
 from leaderboard.services.boards import Board as BoardRead
 from leaderboard.views.presenters.words import INSTRUCTIONS, TIERS, Badge
 
-AXIS_WIDTH = 176.0
+AXIS_WIDTH = 160.0
+LOWEST_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +24,16 @@ class Forest:
     low: str
     high: str
     point: str
+    off_axis: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Speedups on a logarithmic axis that always holds 1, the baseline."""
+    """Speedups on a logarithmic axis that always holds 1, the baseline.
+
+    It starts at LOWEST_SHARE of its end or later, so that leaders stay apart; slower rows are
+    drawn as an arrow at its start.
+    """
 
     low: float
     high: float
@@ -40,7 +46,8 @@ class Axis:
         return Forest(
             low=self.place(max(self.low, row.speedup_low)),
             high=self.place(min(self.high, row.speedup_high)),
-            point=self.place(row.speedup),
+            point=self.place(max(self.low, row.speedup)),
+            off_axis=row.speedup < self.low,
         )
 
     @property
@@ -118,7 +125,8 @@ def _row(
 def axis_of(ranked: Sequence[Evaluation]) -> Axis:
     lows = [one.speedup_low for one in ranked if one.speedup_low > 0] or [1.0]
     highs = [one.speedup_high for one in ranked] or [1.0]
-    return Axis(low=min(0.9, min(lows)) * 0.94, high=max(1.1, max(highs)) * 1.06)
+    high = max(1.1, max(highs)) * 1.06
+    return Axis(low=max(min(0.9, min(lows)) * 0.94, LOWEST_SHARE * high), high=high)
 
 
 def peak_share(flop_count: int, latency_ns: float, target: Target) -> float | None:

@@ -59,6 +59,14 @@ class ProblemView:
     bounds: tuple[Bound, ...]
     intensity: float
 
+    @property
+    def has_meanings(self) -> bool:
+        return any(row.description for row in self.tensors)
+
+    @property
+    def has_axis_meanings(self) -> bool:
+        return any(row.description for row in self.axes)
+
 
 def problem_groups(rows: Iterable[ProblemRow]) -> tuple[tuple[str, tuple[ProblemRow, ...]], ...]:
     known = list(rows)

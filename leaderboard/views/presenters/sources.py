@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers.c_cpp import CppLexer
 from pygments.lexers.python import PythonLexer
+from pygments.token import Keyword
 
 from evaluator.records.candidate import Source
 from leaderboard.views.presenters.text import visible
@@ -67,8 +68,7 @@ def highlighted(text: str, *, language: str, anchor: str = "") -> SafeString:
 
 
 def _cuda_lexer() -> CppLexer:
-    return CppLexer(stripnl=False)
-
-
-def plain(text: str) -> SafeString:
-    return format_html("{}", visible(text))
+    """C++ whose CUDA words stand out like its own keywords."""
+    lexer = CppLexer(stripnl=False)
+    lexer.add_filter("highlight", names=list(CUDA_WORDS), tokentype=Keyword)
+    return lexer

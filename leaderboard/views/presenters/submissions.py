@@ -82,7 +82,7 @@ class SubmissionView:
     @property
     def running_stage(self) -> str:
         stage = self._progress.current_stage
-        return STAGES[Stage(stage)][0] if stage in Stage else ""
+        return STAGES[Stage(stage)][0] if stage in set(Stage) else ""
 
     @property
     def worker_name(self) -> str:
@@ -150,6 +150,21 @@ class SubmissionView:
     def chart(self) -> Chart | None:
         evidence = self._timing_evidence
         return samples_chart(evidence) if evidence and evidence.samples else None
+
+    @property
+    def sample_count(self) -> int:
+        seen = self._timing_evidence
+        return len(seen.samples) + len(seen.baseline_samples) if seen else 0
+
+    @property
+    def baseline_title(self) -> str:
+        """Name and version; versions that begin with the name say it once."""
+        seen = self.evaluation
+        if seen is None:
+            return ""
+        if seen.baseline_version.startswith(seen.baseline_name):
+            return seen.baseline_version
+        return f"{seen.baseline_name} {seen.baseline_version}".strip()
 
     @property
     def _timing_evidence(self) -> TimingEvidence | None:
