@@ -3,7 +3,8 @@
 In        candidate's sources, laid out as for the build; the build's own flags
 Out       PolicyEvidence: headers counted, the author's and the banned ones named
 Verdicts  PASSED; BANNED_LIBRARY: a vendor library's header enters a translation unit;
-          COMPILE_ERROR: a torch header is asked for, or a source cannot be read as text;
+          COMPILE_ERROR: a torch header or a file of the system is asked for, or a source is
+          no text;
           TIMEOUT: the preprocessor did not end
 Raises    EvaluatorFault: no compiler, no sandbox
 Source    GCC's SUNPRO_DEPENDENCIES (dependencies of every pass, appended, system headers too)
@@ -15,6 +16,7 @@ the author's own files under other names, and loading at run time; the exported 
 symbols (compilation) and the mapped files (correctness, timing) answer for those.
 """
 
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -42,6 +44,7 @@ POLICY_SECONDS = 60.0
 DEPENDENCY_BYTES = 32 << 20
 HEADERS_NAMED = 20
 TORCH_MESSAGE = "torch headers are not available; use the raw-pointer entry"
+FOREIGN_MESSAGE = "only files of the submission, the toolkit and the compiler can be included"
 MISSING = re.compile(r"fatal error: (\S+): No such file or directory")
 
 CUDNN_PARTS = "graph|ops|cnn|adv|backend|version"
@@ -93,7 +96,10 @@ def run(work: Work, bench: Bench) -> StageResult[PolicyEvidence]:
         header_count=len(headers.opened),
         author_headers=_author_headers(headers.opened, work)[:HEADERS_NAMED],
         banned_headers=banned(headers, allowed)[:HEADERS_NAMED],
-        unavailable_headers=_torch(headers)[:HEADERS_NAMED],
+        unavailable_headers=(
+            *torch_headers(headers),
+            *foreign_headers(headers.opened, (*build_plan.mounts, Path("/usr"), inside), inside),
+        )[:HEADERS_NAMED],
         log=cleaned.text,
     )
     return judge(evidence, timed_out=any(r.ending is Ending.TIMED_OUT for r in reports))
@@ -111,7 +117,9 @@ def judge(evidence: PolicyEvidence, *, timed_out: bool = False) -> StageResult[P
         )
     elif evidence.unavailable_headers:
         verdict = Verdict.COMPILE_ERROR
-        message = f"{TORCH_MESSAGE} (seen: {evidence.unavailable_headers[0]})"
+        first = evidence.unavailable_headers[0]
+        rule = TORCH_MESSAGE if TORCH.search(first) else FOREIGN_MESSAGE
+        message = f"{rule} (seen: {first})"
     elif timed_out:
         verdict = Verdict.TIMEOUT
         message = f"preprocessing was still running after {POLICY_SECONDS:.0f} s, the limit"
@@ -141,7 +149,20 @@ def library_of(header: str) -> str:
     return next((name for name, pattern in LIBRARIES.items() if pattern.search(header)), "banned")
 
 
-def _torch(headers: Headers) -> tuple[str, ...]:
+def foreign_headers(
+    opened: Sequence[str], places: Sequence[Path], workspace: Path
+) -> tuple[str, ...]:
+    """Files opened outside of `places`: the sandbox has few, but /proc is there and reads empty."""
+    source_folder = workspace / SOURCE_FOLDER
+    paths = {header: Path(os.path.normpath(source_folder / header)) for header in opened}
+    return tuple(
+        header
+        for header, path in paths.items()
+        if not any(path.is_relative_to(place) for place in places)
+    )
+
+
+def torch_headers(headers: Headers) -> tuple[str, ...]:
     matches = (TORCH.search(header) for header in (*headers.opened, *headers.missing))
     return tuple(dict.fromkeys(match.group(1) for match in matches if match))
 

@@ -161,6 +161,14 @@ def test_a_host_file_is_not_quoted(decide):
     assert "root:" not in result.evidence.log
 
 
+@pytest.mark.parametrize("path", ["/proc/self/environ", "../../proc/1/cmdline"])
+def test_a_file_of_the_system_cannot_be_included_even_where_it_reads_empty(decide, path):
+    result = decide(f'#include "{path}"\n')
+    assert result.verdict is Verdict.COMPILE_ERROR
+    assert "only files of the submission, the toolkit and the compiler" in result.message
+    assert "PATH" not in result.evidence.log
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
