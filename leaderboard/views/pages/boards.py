@@ -3,11 +3,12 @@
 import csv
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 
 from evaluator.targets import TARGETS, Target
 from leaderboard.models import Problem
 from leaderboard.services.boards import board_read
+from leaderboard.views.pages.problems import problem_find
 from leaderboard.views.presenters import boards as present
 from leaderboard.views.presenters.grid import board_grid, leaders
 from leaderboard.views.presenters.tables import BOARD_COLUMNS, board_cells, spreadsheet_safe
@@ -34,7 +35,10 @@ def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
 
 
 def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
-    """The page's rows with full precision; text that a spreadsheet would run is disarmed."""
+    """The page's rows with full precision; text that a spreadsheet would run is disarmed.
+
+    The API serves it too, so that the page and the API cannot disagree.
+    """
     row, place = _find(target, problem)
     shown = present.board(board_read(target=target, problem=row), user_id=None)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
@@ -51,8 +55,8 @@ def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
 def _find(target: str, problem: str) -> tuple[Problem, Target]:
     if target not in TARGETS:
         raise Http404(f"There is no target {target!r}. Known targets: {', '.join(TARGETS)}.")
-    row = get_object_or_404(Problem.objects.current(), name=problem)
+    row = problem_find(problem)
     if target not in row.targets:
         offered = ", ".join(row.targets)
-        raise Http404(f"{problem} is not offered on {target}. It is offered on: {offered}.")
+        raise Http404(f"{row.name} is not offered on {target}. It is offered on: {offered}.")
     return row, TARGETS[target]

@@ -12,6 +12,11 @@ def targets(request: HttpRequest) -> HttpResponse:
     return render(request, "leaderboard/targets.html", context)
 
 
+def api_guide(request: HttpRequest) -> HttpResponse:
+    context = {"site": request.build_absolute_uri("/").rstrip("/"), "section": "api"}
+    return render(request, "leaderboard/api_guide.html", context)
+
+
 def rules(request: HttpRequest) -> HttpResponse:
     context = {
         "verdicts": verdict_rules(),

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from evaluator.targets import TARGETS
@@ -89,9 +89,11 @@ def _may_change(request: HttpRequest, found: Submission) -> bool:
 
 
 def _find(submission_id: str) -> Submission:
-    return get_object_or_404(
-        Submission.objects.select_related("entrant", "problem"), pk=submission_id
-    )
+    rows = Submission.objects.select_related("entrant", "problem")
+    found = rows.filter(pk=submission_id).first()
+    if found is None:
+        raise Http404(f"There is no submission {submission_id}.")
+    return found
 
 
 def _list(request: HttpRequest, rows: QuerySet[Submission], *, mine: bool) -> HttpResponse:

@@ -17,11 +17,12 @@ from leaderboard.views.pages import (
 urlpatterns = [
     path("", home.home, name="home"),
     path("boards/", boards.board_list, name="boards"),
-    path("boards/<slug:target>/<str:problem>.csv", boards.board_csv, name="board-csv"),
     path("boards/<slug:target>/<str:problem>/", boards.board, name="board"),
+    path("boards/<slug:target>/<str:problem>.csv", boards.board_csv, name="board-csv"),
     path("problems/", problems.problem_list, name="problems"),
     path("problems/<str:name>/", problems.problem, name="problem"),
     path("targets/", reference.targets, name="targets"),
+    path("api-guide/", reference.api_guide, name="api-guide"),
     path("rules/", reference.rules, name="rules"),
     path("workers/", workers.workers, name="workers"),
     path("submit/", submit.submit, name="submit"),

@@ -10,7 +10,7 @@ from evaluator.records.summary import planned_stages
 from evaluator.records.verdicts import Stage
 from leaderboard.charts import Chart, samples_chart
 from leaderboard.models import Attempt, Evaluation, Job, StageRecord, Submission
-from leaderboard.services.ladder import decisive_records
+from leaderboard.services.ladder import artifact_json, decisive_records
 from leaderboard.services.queues import QueueReport, queue_report
 from leaderboard.views.presenters.boards import Instructions, instructions
 from leaderboard.views.presenters.ladder import Progress, Rung, ladder
@@ -28,7 +28,16 @@ class ArtifactLink:
     role: str
     sha256: str
     byte_count: int
+    is_text: bool
     url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environments:
+    """One row a part, one value an attempt; None where that machine has no such part."""
+
+    attempts: tuple[Attempt, ...]
+    rows: tuple[tuple[str, tuple[str | None, ...]], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,23 +108,9 @@ class SubmissionView:
         return rate / peak if peak and rate else None
 
     @property
-    def api_url(self) -> str:
-        return f"/api/v1/submissions/{self.submission.id}/"
-
-    @property
-    def bundle_url(self) -> str:
-        return f"{self.api_url}bundle/"
-
-    @property
     def artifacts(self) -> tuple[ArtifactLink, ...]:
         return tuple(
-            ArtifactLink(
-                stage=record.stage,
-                role=use.role,
-                sha256=use.artifact_id,
-                byte_count=use.artifact.byte_count,
-                url=f"{self.api_url}artifacts/{use.artifact_id}/",
-            )
+            ArtifactLink(stage=record.stage, **artifact_json(use))
             for record in self.records
             for use in record.stage_artifacts.all()
         )
@@ -173,10 +168,14 @@ class SubmissionView:
         return evidence if isinstance(evidence, TimingEvidence) else None
 
     @property
-    def environments(self) -> tuple[tuple[Attempt, tuple[tuple[str, str | None], ...]], ...]:
-        return tuple(
-            (one, environment_rows(one.environment)) for one in self.attempts if one.environment
+    def environments(self) -> Environments | None:
+        """None while no attempt has reported the machine that it ran on."""
+        told = tuple(one for one in self.attempts if one.environment)
+        tables = [environment_rows(one.environment) for one in told]
+        rows = tuple(
+            (row[0][0], tuple(value for _, value in row)) for row in zip(*tables, strict=True)
         )
+        return Environments(attempts=told, rows=rows) if told else None
 
     @property
     def commands(self) -> tuple[tuple[str, str], ...]:
