@@ -166,7 +166,9 @@ class Arena:
     def broken_guards(self, slot: int) -> tuple[str, ...]:
         """Names of tensors with a changed byte in the band before or after them."""
         bands = self._bands(slot)
-        changed = torch.stack([(band != self._guard_bytes[slot]).any() for _, band in bands]).tolist()
+        changed = torch.stack(
+            [(band != self._guard_bytes[slot]).any() for _, band in bands]
+        ).tolist()
         seen = [name for (name, _), bad in zip(bands, changed, strict=True) if bad]
         return tuple(dict.fromkeys(seen))
 

@@ -42,7 +42,6 @@ class Check:
         for trial in range(TRIALS):
             outputs = self._trial(trial)
         self.repeat_differs = self._repeat(TRIALS - 1, outputs)
-        self._refuse_hoarding()
 
     def _trial(self, trial: int) -> Tensors:
         buffers, slot = self.buffers, trial % self.buffers.slot_count
@@ -76,6 +75,7 @@ class Check:
         self.buffers.synchronise()
         fields = {"arguments": self.buffers.arguments(slot), "label": f"check {number}"}
         self.host.ask("call", fields, self.call_seconds)
+        self._refuse_hoarding()
 
     def _refuse_hoarding(self) -> None:
         taken = self.host.device_bytes_taken()

@@ -46,6 +46,7 @@ def surroundings(work: Work) -> Surroundings:
         libraries.append(str(folder))
     if work.candidate.binding is Binding.TVM_FFI:
         mounts.append(ffi_library().parent)
+        libraries.append(str(ffi_library().parent))
     environment = {"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}
     return Surroundings(mounts=tuple(dict.fromkeys(mounts)), environment=environment)
 

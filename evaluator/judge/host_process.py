@@ -41,6 +41,7 @@ from evaluator.work import Work
 
 START_SECONDS = 60.0
 QUIT_SECONDS = 5.0
+COMMAND_SHOWN = ("python", "-m", "evaluator.host", "serve")
 DEVICE_ERRORS_OF_OURS = (3, 100, 101, 802, 803, 999)  # not initialised, no device, unknown
 
 
@@ -199,7 +200,7 @@ class HostProcess:
         if self._failure is None and self._ended is None:
             self._say_goodbye()
         seen = self._end()
-        told: dict[str, object] = {"mapped_libraries": self._mapped}
+        told: dict[str, object] = {"mapped_libraries": self._mapped, "command": COMMAND_SHOWN}
         if self._failure is not None:
             told |= {"ending": self._failure.ending, "detail": self._failure.detail}
         elif seen.ending is Ending.TIMED_OUT:

@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from statistics import median
 
 from evaluator.comparison import compare
 from evaluator.judge.activity import Attribution, MalformedActivity, Window
@@ -32,6 +33,8 @@ from evaluator.work import Work
 SLOT_BUDGET_BYTES = 24 << 30
 HOST_SLOT_BUDGET_BYTES = 64 << 20
 BASELINE_SLOTS = 2
+BURST_NS = 20_000_000
+MIN_BURST_CALLS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,9 +223,15 @@ class Measurement:
             )
 
     def _burst(self, trial: int, burst: int) -> None:
-        slots = list(range(self.buffers.slot_count))
-        secrets.SystemRandom().shuffle(slots)
+        """Every call on its own slot, in random order, so that none can be left out."""
+        slots = secrets.SystemRandom().sample(range(self.buffers.slot_count), self._burst_calls())
         self._bracket(trial, slots, f"burst {trial} {burst}", self.plan.calls + burst)
+
+    def _burst_calls(self) -> int:
+        """About BURST_NS of work: the power limit slows longer bursts more than single calls."""
+        span_ns = median(sample.span_ns for sample in self.measured.samples) or 1
+        wanted = max(MIN_BURST_CALLS, round(BURST_NS / span_ns))
+        return min(wanted, self.buffers.slot_count)
 
     def _single(self, trial: int, single: int) -> None:
         number = self.plan.calls + self.plan.bursts + single
@@ -234,7 +243,8 @@ class Measurement:
             self.buffers.prepare(slot)
             prepared.append(self.buffers.keep(slot))
         calls = [self.buffers.arguments(slot) for slot in slots]
-        self.buffers.synchronise()
+        self.host.ask("settle", {}, self.call_seconds)
+        self.stopwatch.probe()
         start_ns = time.perf_counter_ns()
         fields = {"calls": calls, "label": label}
         self.host.ask("batch", fields, self.call_seconds * len(slots))

@@ -6,6 +6,7 @@ report is the candidate's and no range has to be marked.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 def profile(work: Work, sandbox: Sandbox, toolchain: Toolchain) -> Profile:
     """Raises EvaluatorFault without ncu; every other trouble is told in the profile."""
-    tool = toolchain.need("ncu")
+    tool = _installation(toolchain.need("ncu"))
     watched = run_watched(
         work, sandbox, tool, OPTIONS, report_name=REPORT, timeout_seconds=PROFILE_SECONDS
     )
@@ -123,6 +124,15 @@ def _read_by_csv(workspace: Path, sandbox: Sandbox, tool: Tool) -> list[dict[str
     )
     text = read_output(workspace, "rows.csv", limit_bytes=MAX_ROWS_BYTES) or b""
     return rows_from_csv(text.decode("utf-8", errors="replace"))
+
+
+def _installation(tool: Tool) -> Tool:
+    """The whole of Nsight Compute: the toolkit's `bin/ncu` is a script that looks for it."""
+    folder = module_folder(tool)
+    root = folder.parents[1] if folder else None
+    if root is None or not (root / "ncu").exists():
+        return tool
+    return replace(tool, path=root / "ncu", root=root)
 
 
 def module_folder(tool: Tool) -> Path | None:

@@ -2,8 +2,9 @@
 
 A bracket of n calls may take n * (span * (1 + share) + per_call_ns) + per_bracket_ns.
 
-GPU   per call: launch by ctypes and gaps between kernels; per bracket: two messages, and the
-      switch of the device back to the judge's context (0.15 to 0.25 ms seen on an H200)
+GPU   share: the power limit slows a burst (up to 5 % seen); per call: launch by ctypes and gaps
+      between kernels; per bracket: two messages and two switches of the device between the
+      judge's context and the host's
 host  per call: the loop of the host's interpreter; per bracket: two messages through a pipe
 """
 
@@ -24,7 +25,7 @@ class Excess:
         return call_count * per_call_ns + self.per_bracket_ns
 
 
-GPU_EXCESS = Excess(share=0.08, per_call_ns=15_000, per_bracket_ns=400_000)
+GPU_EXCESS = Excess(share=0.06, per_call_ns=15_000, per_bracket_ns=2_000_000)
 HOST_EXCESS = Excess(share=0.5, per_call_ns=100_000, per_bracket_ns=3_000_000)
 
 

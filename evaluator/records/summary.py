@@ -5,7 +5,12 @@ from dataclasses import dataclass
 
 from evaluator import SCORING_VERSION
 from evaluator.records.evaluation import AnyStageResult, Score, TargetInstructions
-from evaluator.records.evidence import CountersEvidence, SassEvidence, TimingEvidence
+from evaluator.records.evidence import (
+    CountersEvidence,
+    KernelLaunch,
+    SassEvidence,
+    TimingEvidence,
+)
 from evaluator.records.verdicts import InstructionStatus, Lane, Stage, Verdict
 
 LANE_OF: dict[Stage, Lane] = {
@@ -57,6 +62,15 @@ def _instructions(by_stage: dict[Stage, AnyStageResult]) -> TargetInstructions |
     counters = by_stage.get(Stage.COUNTERS)
     if counters and isinstance(counters.evidence, CountersEvidence):
         seen = counters.evidence
+        timing = by_stage.get(Stage.TIMING)
+        if timing and isinstance(timing.evidence, TimingEvidence):
+            difference = launch_difference(seen, timing.evidence)
+            if difference:
+                return TargetInstructions(
+                    status=InstructionStatus.UNKNOWN,
+                    reason=difference,
+                    work_share_reason=difference,
+                )
         return TargetInstructions(
             status=seen.status,
             reason=seen.reason,
@@ -73,6 +87,35 @@ def _instructions(by_stage: dict[Stage, AnyStageResult]) -> TargetInstructions |
             status=InstructionStatus.UNKNOWN, reason=reason, tier=sass.evidence.tier
         )
     return None
+
+
+def launch_difference(profile: CountersEvidence, timed: TimingEvidence) -> str:
+    """'' if the profiled kernels are the timed ones: same names, grids, blocks and numbers.
+
+    Copies and memsets do not count: the profiler does not list them.
+    """
+    if not profile.launches or not timed.launches:
+        return ""
+    profiled, measured = _kernels(profile.launches), _kernels(timed.launches)
+    if profiled == measured:
+        return ""
+    return (
+        f"profile differs from timed run: profiled {_listed(profiled)}, timed {_listed(measured)}"
+    )
+
+
+def _kernels(launches: Sequence[KernelLaunch]) -> list[tuple[str, str, str, int]]:
+    return sorted(
+        (launch.name, str(launch.grid), str(launch.block), launch.count)
+        for launch in launches
+        if launch.kind == "kernel"
+    )
+
+
+def _listed(kernels: list[tuple[str, str, str, int]]) -> str:
+    shown = [f"{count} x {name[:80]} {grid}" for name, grid, _, count in kernels[:3]]
+    more = f" and {len(kernels) - 3} more" if len(kernels) > 3 else ""
+    return (", ".join(shown) or "no kernel") + more
 
 
 def _score(by_stage: dict[Stage, AnyStageResult]) -> Score | None:

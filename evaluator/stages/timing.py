@@ -7,7 +7,7 @@ Verdicts  PASSED; RUNTIME_ERROR, TIMEOUT, OUT_OF_MEMORY: how the process failed;
           NO_KERNEL: a call launched nothing; OUT_OF_BOUNDS_WRITE, INPUT_MUTATED,
           INCORRECT_NUMERICAL: a verified call was wrong; TIMING_DISPUTED: work outside the calls,
           a changing set of kernels, a span that the judge's clock contradicts or that the
-          hardware does not allow; INCONCLUSIVE: noise above the limit, three times
+          hardware does not allow; INCONCLUSIVE: noise above the limit, ATTEMPTS times
 Raises    EvaluatorFault: records without times, samples missing though nothing failed
 Source    CUPTI activity records (kernels, copies, memsets) on a GPU; the wall clock on `host`
 
@@ -31,6 +31,8 @@ from evaluator.stages.correctness import VERDICT_OF_ENDING, Finding, process_tex
 from evaluator.work import Work
 
 ATTEMPTS = 3
+# Device timestamps come in steps of 32 ns: a spread of five steps says nothing about the kernel.
+RESOLUTION_NS = 160
 BLOCK_CALLS = {"cupti": 10, "wall": 5}
 
 Result = StageResult[TimingEvidence]
@@ -39,10 +41,12 @@ Result = StageResult[TimingEvidence]
 def run(work: Work, bench: Bench) -> Result:
     device = device_of(bench)
     result = judge(device.time(work))
-    for _ in range(ATTEMPTS - 1):
+    for attempt in range(2, ATTEMPTS + 1):
         if result.verdict is not Verdict.INCONCLUSIVE:
             break
         result = judge(device.time(work))
+        message = f"{result.message} (measured {attempt} times for noise)"
+        result = result.model_copy(update={"message": message})
     if not result.passed:
         device.examine()
     return result
@@ -170,10 +174,13 @@ def _with_figures(evidence: TimingEvidence) -> TimingEvidence:
 
 
 def _noise_finding(evidence: TimingEvidence) -> Finding | None:
-    limit = evidence.noise_limit
-    for name, seen in (("candidate", evidence.noise), ("baseline", evidence.baseline_noise)):
-        if seen is not None and seen > limit:
-            return Verdict.INCONCLUSIVE, f"noise of the {name} {seen:.1%}, limit {limit:.1%}"
+    for name, noise_seen, latency_ns in (
+        ("candidate", evidence.noise, evidence.latency_ns),
+        ("baseline", evidence.baseline_noise, evidence.baseline_latency_ns),
+    ):
+        limit = max(evidence.noise_limit, RESOLUTION_NS / (latency_ns or RESOLUTION_NS))
+        if noise_seen is not None and noise_seen > limit:
+            return Verdict.INCONCLUSIVE, f"noise of the {name} {noise_seen:.1%}, limit {limit:.1%}"
     return None
 
 
