@@ -1,0 +1,39 @@
+"""Every test of the site has its own artifact folder and a doorbell that only notes the rings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from kombu.exceptions import OperationalError
+
+from leaderboard.services.tokens import token_create
+from tests.leaderboard.machine import Machine
+
+
+@dataclass(slots=True)
+class Doorbell:
+    """The broker's place: rings as (queue, attempt id); `away` makes it refuse."""
+
+    rings: list[tuple[str, str]] = field(default_factory=list)
+    away: bool = False
+
+    def send_task(self, name: str, *, args: list[str], queue: str, retry: bool) -> None:
+        assert name == "ptxboard.evaluate"
+        if self.away:
+            raise OperationalError("connection refused")
+        self.rings.append((queue, args[0]))
+
+
+@pytest.fixture(autouse=True)
+def doorbell(monkeypatch: pytest.MonkeyPatch, private_var: Path) -> Iterator[Doorbell]:
+    bell = Doorbell()
+    monkeypatch.setattr("leaderboard.services.doorbell.app.send_task", bell.send_task)
+    yield bell
+
+
+@pytest.fixture()
+def machine(problems: dict[str, object]) -> Machine:
+    """A machine with a worker token that builds for and runs on every target."""
+    _, secret = token_create(worker_name="lab-1")
+    return Machine(name="lab-1", secret=secret)
