@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from evaluator.cli import admit, bundle, catalogue, doctor, evaluate, worker
-from evaluator.cli.exits import EXIT_FAULT, EXIT_USAGE, UsageError
+from evaluator.cli.exits import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_USAGE, UsageError
 from evaluator.records.verdicts import EvaluatorFault
 
 COMMANDS = (
@@ -34,6 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except EvaluatorFault as fault:
         print(f"ptxboard {options.command}: fault of this machine: {fault}", file=sys.stderr)
         return EXIT_FAULT
+    except ModuleNotFoundError as missing:
+        hint = "pip install 'ptxboard[worker]'"
+        print(f"ptxboard {options.command}: {missing}; {hint}", file=sys.stderr)
+        return EXIT_FAULT
+    except KeyboardInterrupt:
+        print(f"ptxboard {options.command}: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return EXIT_FAULT

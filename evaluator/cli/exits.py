@@ -4,6 +4,7 @@ EXIT_PASSED = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_FAULT = 3
+EXIT_INTERRUPTED = 130
 
 
 class UsageError(Exception):

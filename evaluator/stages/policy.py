@@ -92,7 +92,7 @@ def run(work: Work, bench: Bench) -> StageResult[PolicyEvidence]:
     allowed = work.problem.allowed_libraries
     cleaned = clean(log, already_truncated=False, folders=build_plan.mounts, workspace=inside)
     evidence = PolicyEvidence(
-        command=("SUNPRO_DEPENDENCIES=out/dependencies", *build_plan.shown_command()),
+        command=(f"SUNPRO_DEPENDENCIES=../{DEPENDENCIES}", *build_plan.shown_dependency_command()),
         header_count=len(headers.opened),
         author_headers=_author_headers(headers.opened, work)[:HEADERS_NAMED],
         banned_headers=banned(headers, allowed)[:HEADERS_NAMED],

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 import zipfile
 from pathlib import Path
 
@@ -186,6 +187,21 @@ def test_a_fault_of_the_machine_exits_3_with_the_fix(ptxboard, kernel, monkeypat
     assert code == 3
     assert "fault of this machine" in err
     assert "apt-get install bubblewrap" in err
+
+
+def test_a_missing_part_of_the_installation_exits_3_with_the_fix(ptxboard, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, _, err = ptxboard("admit", "gemm_n256_k256")
+    assert code == 3
+    assert "pip install 'ptxboard[worker]'" in err
+
+
+def test_an_interrupt_exits_as_shells_expect(ptxboard, kernel, monkeypatch):
+    def interrupt(work, bench, lane):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "run_lane", interrupt)
+    assert ptxboard("evaluate", kernel("int x;\n"), *on("h200"))[0] == 130
 
 
 def test_problems_and_targets_are_listed(ptxboard):
