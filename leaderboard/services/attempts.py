@@ -8,6 +8,8 @@ from django.db.models import Max
 from django.utils import timezone
 
 from evaluator.records.evaluation import AnyStageResult, JobOrder
+from evaluator.records.summary import LANE_OF, planned_stages
+from evaluator.records.verdicts import Stage
 from evaluator.records.worker_api import (
     LEASE_SECONDS,
     Heartbeat,
@@ -15,6 +17,7 @@ from evaluator.records.worker_api import (
     WorkerHello,
     WorkerState,
 )
+from evaluator.targets import TARGETS
 from leaderboard.models import Attempt, Job, StageRecord, Submission, Worker
 from leaderboard.refusals import AttemptTaken, AttemptUnknown, StaleFence
 from leaderboard.services.doorbell import ring
@@ -86,6 +89,7 @@ def _take(attempt: Attempt, worker: str) -> JobOrder | None:
         lease_until=now + timedelta(seconds=LEASE_SECONDS),
         worker=worker,
         claimed_at=now,
+        current_stage=stages_of(attempt.lane, attempt.target)[0].value,
     )
     if not won:
         return None
@@ -93,6 +97,12 @@ def _take(attempt: Attempt, worker: str) -> JobOrder | None:
     Submission.objects.filter(jobs=attempt.job_id).update(state=Submission.State.RUNNING)
     taken = Attempt.objects.select_related("job__submission__problem").get(pk=attempt.pk)
     return job_order(taken)
+
+
+def stages_of(lane: str, target: str) -> tuple[Stage, ...]:
+    """The stages that an attempt of this lane and target reports, in order."""
+    planned = planned_stages(is_gpu=TARGETS[target].is_gpu)
+    return tuple(stage for stage in planned if LANE_OF[stage].value == lane)
 
 
 def job_order(attempt: Attempt) -> JobOrder:
@@ -150,10 +160,7 @@ def attempt_heartbeat(*, attempt_id: str, beat: Heartbeat) -> HeartbeatReply:
     now = timezone.now()
     alive = Attempt.objects.filter(
         pk=attempt.pk, fence=attempt.fence, state=Attempt.State.RUNNING
-    ).update(
-        lease_until=now + timedelta(seconds=LEASE_SECONDS),
-        current_stage=(beat.stage or attempt.current_stage)[:20],
-    )
+    ).update(lease_until=now + timedelta(seconds=LEASE_SECONDS))
     if not alive:
         attempt.refresh_from_db()
         if attempt.state == Attempt.State.CANCELLED:

@@ -11,11 +11,16 @@ from evaluator.records.verdicts import Lane
 from evaluator.records.worker_api import MAX_ATTEMPTS, Completion, Outcome
 from leaderboard.models import Attempt, Job, StageRecord, Submission
 from leaderboard.refusals import StaleFence
-from leaderboard.services.attempts import attempt_enqueue, check_fence, records_before
+from leaderboard.services.attempts import (
+    attempt_enqueue,
+    check_fence,
+    records_before,
+    stages_of,
+)
 from leaderboard.services.evaluations import evaluation_record
 from leaderboard.services.settling import submission_settle
 from leaderboard.services.source_text import storable
-from leaderboard.services.stages import lane_stages, lock_attempt
+from leaderboard.services.stages import lock_attempt
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +71,11 @@ def _finish(attempt: Attempt, environment: Environment) -> None:
         [record.result for record in records],
         planned_stages(is_gpu=attempt.job.submission.target_record.is_gpu),
     )
-    missing = [stage.value for stage in lane_stages(attempt) if stage in summary.not_reached]
+    missing = [
+        stage.value
+        for stage in stages_of(attempt.lane, attempt.target)
+        if stage in summary.not_reached
+    ]
     if summary.verdict is None and missing:
         reason = f"the worker finished without the stages {', '.join(missing)}"
         attempt_end(attempt, Attempt.State.FAULTED, reason)

@@ -9,7 +9,7 @@ def text_error(text: str) -> str | None:
         offset = text.index("\x00")
         if _looks_like_utf16(text):
             return f"file is UTF-16 (NUL at offset {offset}); save it as UTF-8 and send it again"
-        return f"NUL character at offset {offset}; sources are text"
+        return f"NUL character at offset {offset}; text has none"
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -20,7 +20,7 @@ def text_error(text: str) -> str | None:
 def _looks_like_utf16(text: str) -> bool:
     """Every other character NUL, as UTF-16 of Latin text reads when taken for 8-bit text."""
     head = text[:200]
-    return head.count("\x00") >= len(head) // 3
+    return len(head) >= 8 and head.count("\x00") >= len(head) // 3
 
 
 def decode_source(data: bytes) -> str:

@@ -9,9 +9,12 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from evaluator.records.base import canonical_json
-from evaluator.records.evaluation import AnyStageResult, stage_result_from_json
+from evaluator.records.evaluation import (
+    EVIDENCE_TYPES,
+    AnyStageResult,
+    stage_result_from_json,
+)
 from evaluator.records.evidence import Artifact as ArtifactRecord
-from evaluator.records.summary import LANE_OF, planned_stages
 from evaluator.records.validation import field_problems
 from evaluator.records.verdicts import Stage
 from evaluator.records.worker_api import LEASE_SECONDS
@@ -26,14 +29,8 @@ from leaderboard.refusals import (
     StageRefused,
     StaleFence,
 )
-from leaderboard.services.attempts import attempt_find, check_fence, records_before
+from leaderboard.services.attempts import attempt_find, check_fence, records_before, stages_of
 from leaderboard.services.source_text import storable
-
-
-def lane_stages(attempt: Attempt) -> tuple[Stage, ...]:
-    """The stages that an attempt of this lane and target reports, in order."""
-    planned = planned_stages(is_gpu=attempt.job.submission.target_record.is_gpu)
-    return tuple(stage for stage in planned if LANE_OF[stage].value == attempt.lane)
 
 
 def stage_post(*, attempt_id: str, fence: str, value: Any) -> StageRecord:
@@ -68,7 +65,7 @@ def lock_attempt(attempt_id: str) -> Attempt:
 
 
 def _read(attempt: Attempt, value: Any) -> AnyStageResult:
-    allowed = [stage.value for stage in lane_stages(attempt)]
+    allowed = [stage.value for stage in stages_of(attempt.lane, attempt.target)]
     seen = value.get("stage") if isinstance(value, Mapping) else None
     if seen not in allowed:
         message = f"stage {seen!r} is not one of this attempt: {', '.join(allowed)}"
@@ -79,9 +76,14 @@ def _read(attempt: Attempt, value: Any) -> AnyStageResult:
     try:
         return stage_result_from_json(value)
     except ValidationError as error:
+        place, part = "result", value
+        if error.title == EVIDENCE_TYPES[Stage(seen)].__name__:
+            place, part = "result.evidence", value["evidence"]
         errors = [
-            FieldError(pointer=f"result.{one.pointer}".rstrip("."), message=one.rule, seen=one.seen)
-            for one in field_problems(error, value)
+            FieldError(
+                pointer=f"{place}.{one.pointer}".rstrip("."), message=one.rule, seen=one.seen
+            )
+            for one in field_problems(error, part)
         ]
         raise InvalidBody(f"the result of {seen} does not fit its record", errors=errors) from error
 
@@ -96,7 +98,7 @@ def _repeated(known: StageRecord, result: AnyStageResult) -> StageRecord:
 
 
 def _check_order(attempt: Attempt, result: AnyStageResult) -> None:
-    order = lane_stages(attempt)
+    order = stages_of(attempt.lane, attempt.target)
     done = {record.stage: record for record in attempt.stage_records.all()}
     failed = [record.stage for record in done.values() if record.verdict != "PASSED"]
     if failed:
@@ -124,7 +126,9 @@ def _append(attempt: Attempt, result: AnyStageResult) -> StageRecord:
         posted_at=now,
     )
     link_artifacts(record, result.artifacts, artifacts)
-    following = [stage for stage in lane_stages(attempt) if _after(stage, result.stage)]
+    following = [
+        stage for stage in stages_of(attempt.lane, attempt.target) if _after(stage, result.stage)
+    ]
     Attempt.objects.filter(pk=attempt.pk).update(
         lease_until=now + timedelta(seconds=LEASE_SECONDS),
         current_stage=following[0].value if following and result.passed else "",

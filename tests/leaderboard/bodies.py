@@ -35,5 +35,13 @@ def problem_of(answer: Any, status: int) -> dict[str, Any]:
     return body
 
 
+def content_of(answer: Any) -> bytes:
+    """The bytes of a streamed answer, its file closed."""
+    assert answer.status_code == 200, answer
+    data = answer.getvalue()
+    answer.close()
+    return data
+
+
 def pointers(body: dict[str, Any]) -> list[str]:
     return [error["pointer"] for error in body["errors"]]

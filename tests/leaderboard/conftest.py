@@ -1,6 +1,5 @@
 """Every test of the site has its own artifact folder and a doorbell that only notes the rings."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,13 +25,13 @@ class Doorbell:
 
 
 @pytest.fixture(autouse=True)
-def doorbell(monkeypatch: pytest.MonkeyPatch, private_var: Path) -> Iterator[Doorbell]:
+def doorbell(monkeypatch: pytest.MonkeyPatch, private_var: Path) -> Doorbell:
     bell = Doorbell()
     monkeypatch.setattr("leaderboard.services.doorbell.app.send_task", bell.send_task)
-    yield bell
+    return bell
 
 
-@pytest.fixture()
+@pytest.fixture
 def machine(problems: dict[str, object]) -> Machine:
     """A machine with a worker token that builds for and runs on every target."""
     _, secret = token_create(worker_name="lab-1")

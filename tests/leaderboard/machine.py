@@ -40,9 +40,8 @@ class Machine:
         assert answer.status_code == 200, answer.content
         return answer.json()
 
-    def heartbeat(self, order: dict[str, Any], stage: str | None = None) -> Any:
-        body = {"fence": order["fence"], "stage": stage}
-        return self.post(f"attempts/{order['attempt']}/heartbeat", body)
+    def heartbeat(self, order: dict[str, Any]) -> Any:
+        return self.post(f"attempts/{order['attempt']}/heartbeat", {"fence": order["fence"]})
 
     def stage(self, order: dict[str, Any], result: Any) -> Any:
         value = result if isinstance(result, dict) else result.model_dump(mode="json")
@@ -89,9 +88,7 @@ class Machine:
 
     def fail(self, order: dict[str, Any], stage: str, verdict: str, message: str) -> Any:
         """Report the lane up to `stage`, which gets this verdict."""
-        results = factories.failing(
-            self.results(order), Stage(stage), Verdict(verdict), message
-        )
+        results = factories.failing(self.results(order), Stage(stage), Verdict(verdict), message)
         return self.report(order, results)
 
     def evaluate(self, **more: Any) -> None:

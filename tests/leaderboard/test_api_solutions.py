@@ -73,7 +73,9 @@ def test_one_wrong_thing_is_named_by_its_field(problems, alice_api, change, poin
     assert any(part in error["message"] for error in told["errors"]), told["errors"]
 
 
-@pytest.mark.parametrize("path", ["/abs/k.cu", "../k.cu", "..\\k.cu", "C:\\k.cu", "k.cu/", "k\x00.cu"])
+@pytest.mark.parametrize(
+    "path", ["/abs/k.cu", "../k.cu", "..\\k.cu", "C:\\k.cu", "k.cu/", "k\x00.cu"]
+)
 def test_a_bad_path_is_named_by_its_field(problems, alice_api, path):
     told = problem_of(post(alice_api, sources=[{"path": path, "content": "x"}]), 400)
     assert "solution.sources[0].path" in pointers(told)

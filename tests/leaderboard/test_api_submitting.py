@@ -88,7 +88,9 @@ def test_an_unknown_field_is_accepted_and_named(problems, alice_api):
 
 def test_the_bytes_stay_as_they_were_sent(problems, alice_api):
     """A BOM, CRLF, a spliced macro with a space: stored, hashed and compiled as they came."""
-    source = '\ufeff#define A 1 \\\r\n  + 2\r\n#define B \\ \n 3\nextern "C" int run(){return A;}\r\n'
+    source = (
+        '\ufeff#define A 1 \\\r\n  + 2\r\n#define B \\ \n 3\nextern "C" int run(){return A;}\r\n'
+    )
     made = post(alice_api, host_body(source=source)).json()
     row = Submission.objects.get(pk=made["id"])
     assert row.candidate.sources[0].content == source
@@ -142,7 +144,16 @@ def test_it_tells_all_errors_at_once(problems, alice_api):
 
 @pytest.mark.parametrize(
     "path",
-    ["/abs/k.cpp", "../k.cpp", "a/../../k.cpp", "..\\k.cpp", "C:\\k.cpp", "k.cpp/", "k\x00.cpp", ""],
+    [
+        "/abs/k.cpp",
+        "../k.cpp",
+        "a/../../k.cpp",
+        "..\\k.cpp",
+        "C:\\k.cpp",
+        "k.cpp/",
+        "k\x00.cpp",
+        "",
+    ],
 )
 def test_a_path_that_leaves_the_folder_is_refused(problems, alice_api, path):
     body = host_body(sources=[{"path": path, "content": "int x;"}])
@@ -248,9 +259,7 @@ def test_a_body_above_the_limit_is_413(problems, alice_api):
     assert "at most 2097152" in problem_of(answer, 413)["detail"]
 
 
-def test_chunks_without_a_length_are_411_where_the_server_does_not_unpack_them(
-    problems, alice_api
-):
+def test_chunks_without_a_length_are_411_where_the_server_does_not_unpack_them(problems, alice_api):
     answer = alice_api.generic(
         "POST", URL, b"", content_type="application/json", headers={"Transfer-Encoding": "chunked"}
     )
@@ -329,8 +338,9 @@ def test_the_limit_of_submissions_in_flight_is_429_and_passes(problems, alice_ap
     first = post(alice_api, host_body(source="int a;")).json()
     post(alice_api, host_body(source="int b;"))
     answer = post(alice_api, host_body(source="int c;"))
-    assert "2 of your submissions are queued or running, at most 2" in (
-        problem_of(answer, 429)["detail"]
+    assert (
+        "2 of your submissions are queued or running, at most 2"
+        in (problem_of(answer, 429)["detail"])
     )
     assert answer["Retry-After"] == "30"
     assert alice_api.post(f"{URL}{first['id']}/cancel/").status_code == 200

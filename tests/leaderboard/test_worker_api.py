@@ -23,7 +23,7 @@ from leaderboard.models import (
 from leaderboard.services.entrants import entrant_of
 from leaderboard.services.tokens import token_create
 from tests.leaderboard import factories
-from tests.leaderboard.bodies import h200_body, host_body, pointers, problem_of
+from tests.leaderboard.bodies import content_of, h200_body, host_body, pointers, problem_of
 from tests.leaderboard.machine import Machine
 
 URL = "/api/v1/submissions/"
@@ -154,8 +154,9 @@ def test_a_worker_gets_only_what_it_can_run(alice_api, machine):
     submit(alice_api, target="h200")
     attempt = str(Attempt.objects.get().pk)
     machine.targets = ("host",)
-    assert "needs lane 'build' and target 'h200'" in (
-        problem_of(machine.claim(attempt), 409)["detail"]
+    assert (
+        "needs lane 'build' and target 'h200'"
+        in (problem_of(machine.claim(attempt), 409)["detail"])
     )
     assert machine.claim().status_code == 204
 
@@ -221,9 +222,8 @@ def test_evidence_that_does_not_fit_is_named_by_its_field(alice_api, machine):
     order = machine.order()
     value = machine.results(order)[0].model_dump(mode="json")
     value["evidence"]["header_count"] = "many"
-    value["verdict"] = "FINE"
     told = problem_of(machine.stage(order, value), 400)
-    assert any("header_count" in pointer for pointer in pointers(told)), told
+    assert pointers(told) == ["result.evidence.header_count"]
 
 
 @pytest.mark.parametrize("call", ["heartbeat", "stage", "complete", "put"])
@@ -247,15 +247,27 @@ def test_a_fence_that_is_no_uuid_is_409_too(alice_api, machine):
     problem_of(machine.heartbeat({**machine.order(), "fence": "x\x00"}), 409)
 
 
-def test_a_heartbeat_lengthens_the_lease_and_shows_the_stage(alice_api, machine):
-    identifier = submit(alice_api)
+def test_a_heartbeat_lengthens_the_lease(alice_api, machine):
+    submit(alice_api)
     order = machine.order()
     Attempt.objects.update(lease_until=timezone.now() + timedelta(seconds=1))
-    answer = machine.heartbeat(order, stage="compilation")
+    answer = machine.heartbeat(order)
     assert answer.json() == {"cancel": False, "lease_seconds": 60}
     assert Attempt.objects.get().lease_until > timezone.now() + timedelta(seconds=50)
-    states = {stage["stage"]: stage["state"] for stage in read(alice_api, identifier)["stages"]}
-    assert states["compilation"] == "running"
+
+
+def test_the_stage_that_runs_is_shown(alice_api, machine):
+    identifier = submit(alice_api)
+
+    def running():
+        stages = read(alice_api, identifier)["stages"]
+        return [stage["stage"] for stage in stages if stage["state"] == "running"]
+
+    assert running() == []
+    order = machine.order()
+    assert running() == ["policy"]
+    machine.stage(order, machine.results(order)[0])
+    assert running() == ["compilation"]
 
 
 def test_a_repeated_completion_changes_nothing(alice_api, machine):
@@ -355,7 +367,7 @@ def test_an_artifact_is_stored_once_under_its_digest(alice_api, machine, visitor
     row = Artifact.objects.get()
     assert row.path.read_bytes() == b"</pre><script>alert(3)</script>\n"
     answer = visitor_api.get(f"/api/v1/artifacts/{row.sha256}/")
-    assert b"".join(answer.streaming_content) == b"</pre><script>alert(3)</script>\n"
+    assert content_of(answer) == b"</pre><script>alert(3)</script>\n"
     assert answer["Content-Type"] == "text/plain; charset=utf-8"
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert answer["Content-Disposition"] == f'attachment; filename="{row.sha256[:16]}.txt"'
@@ -366,6 +378,7 @@ def test_what_is_no_text_is_served_as_bytes(alice_api, machine, visitor_api, dat
     submit(alice_api)
     machine.put(machine.order(), data)
     answer = visitor_api.get(f"/api/v1/artifacts/{hashlib.sha256(data).hexdigest()}/")
+    assert content_of(answer) == data
     assert answer["Content-Type"] == "application/octet-stream"
 
 
@@ -407,7 +420,7 @@ def test_a_stage_waits_for_its_artifacts(alice_api, machine):
     gpu = machine.order()
     assert [artifact["sha256"] for artifact in gpu["build_artifacts"]] == [wanted.sha256] * 2
     answer = machine.client.get(f"/api/v1/worker/artifacts/{wanted.sha256}")
-    assert b"".join(answer.streaming_content) == data
+    assert content_of(answer) == data
 
 
 def test_output_with_nul_and_script_is_kept_as_text(alice_api, machine):
@@ -424,7 +437,12 @@ def test_the_chain_starts_at_the_candidate_and_holds_over_both_lanes(alice_api, 
     identifier = submit(alice_api)
     machine.evaluate()
     records = list(StageRecord.objects.order_by("id"))
-    assert [record.stage for record in records] == ["policy", "compilation", "correctness", "timing"]
+    assert [record.stage for record in records] == [
+        "policy",
+        "compilation",
+        "correctness",
+        "timing",
+    ]
     previous = Submission.objects.get().candidate_digest
     for record in records:
         assert record.previous_digest == previous
@@ -442,8 +460,10 @@ def test_a_retry_starts_its_chain_where_the_lost_attempt_did(alice_api, machine)
     machine.complete(order, "faulted", "lost")
     machine.run(machine.order())
     first, again = StageRecord.objects.filter(stage="policy").order_by("id")
-    assert first.previous_digest == again.previous_digest == (
-        Submission.objects.get().candidate_digest
+    assert (
+        first.previous_digest
+        == again.previous_digest
+        == (Submission.objects.get().candidate_digest)
     )
 
 
