@@ -65,10 +65,15 @@ class BuildPlan:
 
     def shown_command(self) -> tuple[str, ...]:
         """The command as evidence shows it: without where the tools lie on this machine."""
-        return (
-            self.compiler,
-            *(_without_folders(item, self.mounts) for item in self.command()[1:]),
-        )
+        return self._shown(self.command())
+
+    def shown_dependency_command(self) -> tuple[str, ...]:
+        """Of the entry unit, as evidence shows it."""
+        return self._shown(self.dependency_command(self.units[0]))
+
+    def _shown(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        arguments = (_without_folders(argument, self.mounts) for argument in command[1:])
+        return (self.compiler, *arguments)
 
     def dependency_command(self, unit: str) -> tuple[str, ...]:
         """Preprocesses one unit with the flags of the build; both of nvcc's passes.

@@ -131,7 +131,10 @@ class Sandbox:
     def popen(
         self, argv: Sequence[str], *, workspace: Path, **options: Unpack["Options"]
     ) -> RunningProcess:
-        """Start and return a handle; `workspace` is mounted writable at /build."""
+        """Start and return a handle; `workspace` is mounted writable at /build.
+
+        The process dies with the thread that started it: that thread must wait for it.
+        """
         workspace = workspace.resolve()
         mounts = tuple(path.absolute() for path in options.get("read_only", ()))
         confined = self._for_paths((workspace, *mounts))

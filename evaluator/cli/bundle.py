@@ -26,4 +26,6 @@ def run(options: Namespace) -> int:
         print(f"{options.bundle.name}: {len(report.faults)} faults in {count}")
         return EXIT_FAILED
     print(f"{options.bundle.name}: {count}, every SHA-256 as in the manifest")
+    if report.chain_digest is not None:
+        print(f"chain of {report.stage_count} stages holds, last digest {report.chain_digest}")
     return EXIT_PASSED

@@ -278,6 +278,57 @@ def test_a_changed_a_missing_and_an_added_file_are_named(ptxboard, tmp_path):
     assert out.rstrip().splitlines()[-1].startswith("b.zip: 3 faults in 2 files")
 
 
+def chained(records):
+    """Files of a bundle whose stages follow one another as the site writes them."""
+    candidate = b'{"problem":"p"}'
+    files, previous = {"candidate.json": candidate}, hashlib.sha256(candidate).hexdigest()
+    for number, record in enumerate(records, 1):
+        text = json.dumps({"previous": previous, "record": record}, sort_keys=True)
+        text = text.replace(": ", ":").replace(", ", ",")
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        entry = {"previous": previous, "digest": digest, "record": record}
+        files[f"stages/{number:02d}_stage.json"] = json.dumps(entry).encode()
+        previous = digest
+    return files, previous
+
+
+def test_a_chain_of_stages_is_followed(ptxboard, tmp_path):
+    files, last = chained([{"stage": "policy"}, {"stage": "compilation"}])
+    code, out, _ = ptxboard("verify", bundle(tmp_path / "b.zip", files))
+    assert code == 0
+    assert out.rstrip().endswith(f"chain of 2 stages holds, last digest {last}")
+
+
+def test_a_record_changed_together_with_the_manifest_breaks_the_chain(ptxboard, tmp_path):
+    files, _ = chained([{"verdict": "COMPILE_ERROR"}, {"verdict": "PASSED"}])
+    first = files["stages/01_stage.json"]
+    files["stages/01_stage.json"] = first.replace(b"COMPILE_ERROR", b"PASSED")
+    code, out, _ = ptxboard("verify", bundle(tmp_path / "b.zip", files))
+    assert code == 1
+    assert "stages/01_stage.json: says digest" in out
+
+
+def test_a_stage_taken_out_breaks_the_chain(ptxboard, tmp_path):
+    files, _ = chained([{"stage": "policy"}, {"stage": "compilation"}])
+    del files["stages/01_stage.json"]
+    code, out, _ = ptxboard("verify", bundle(tmp_path / "b.zip", files))
+    assert code == 1
+    assert "stages/02_stage.json: follows" in out
+
+
+def test_another_candidate_breaks_the_chain(ptxboard, tmp_path):
+    files, _ = chained([{"stage": "policy"}])
+    files["candidate.json"] = b"{}"
+    assert ptxboard("verify", bundle(tmp_path / "b.zip", files))[0] == 1
+
+
+def test_an_artifact_under_a_wrong_name_is_named(ptxboard, tmp_path):
+    name = f"artifacts/library_{'0' * 64}"
+    code, out, _ = ptxboard("verify", bundle(tmp_path / "b.zip", {name: b"bytes"}))
+    assert code == 1
+    assert f"{name}: its bytes have SHA-256" in out
+
+
 @pytest.mark.parametrize(
     ("manifest", "words"),
     [({"files": [1]}, "expected 'files' to map each path"), ({"other": 1}, "expected 'files'")],

@@ -1,6 +1,8 @@
 """The box itself: what a confined process sees, what it cannot do, and how it ends."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -125,17 +127,39 @@ def test_it_kills_everything_at_the_time_limit(shell):
     assert report.ending is Ending.TIMED_OUT
     assert report.detail == "still running after 0.5 s, limit reached"
     assert report.exit_code is None
-    commands = [path.read_bytes() for path in _command_lines()]
-    assert not [line for line in commands if line in (b"sleep\x0097\x00", b"sleep\x0098\x00")]
+    assert not {b"sleep\x0097\x00", b"sleep\x0098\x00"} & set(_all_commands())
 
 
-def _command_lines():
+def test_nothing_outlives_a_worker_that_was_killed():
+    code = (
+        "from evaluator.sandbox import Sandbox; from pathlib import Path; import tempfile; "
+        "p = Sandbox.find().popen(['/bin/sh', '-c', 'echo up; setsid sleep 94'], "
+        "workspace=Path(tempfile.mkdtemp())); print('started', flush=True); p.wait(60)"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert worker.stdout.readline() == b"started\n"
+    _until(lambda: b"sleep\x0094\x00" in _all_commands())
+    worker.kill()
+    worker.wait()
+    worker.stdout.close()
+    _until(lambda: b"sleep\x0094\x00" not in _all_commands())
+
+
+def _until(condition, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _all_commands():
+    commands = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            path.read_bytes()
+            commands.append(path.read_bytes())
         except OSError:
             continue
-        yield path
+    return commands
 
 
 def test_it_survives_a_flood_of_output(shell):
