@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from evaluator.sandbox import Sandbox
 from evaluator.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from evaluator.device import Device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,9 +18,11 @@ class Bench:
     sandbox: Sandbox
     toolchain: Toolchain
     cache: Path | None = None
-    device: Any = None
+    device: "Device | None" = None
 
     @classmethod
-    def of_this_machine(cls, *, cache: Path | None = None, device: Any = None) -> "Bench":
+    def of_this_machine(
+        cls, *, cache: Path | None = None, device: "Device | None" = None
+    ) -> "Bench":
         """Raises EvaluatorFault with the fix when no sandbox works here."""
         return cls(sandbox=Sandbox.find(), toolchain=Toolchain.find(), cache=cache, device=device)

@@ -4,14 +4,12 @@ On a machine without a GPU the abilities of the GPU lane do not count as lacking
 inspects and runs the `host` target.
 """
 
-import ctypes
 import importlib.util
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from evaluator.environment import gpu_facts, installed_version
+from evaluator.judge.confinement import find_cupti
 from evaluator.records.verdicts import EvaluatorFault
 from evaluator.sandbox import Sandbox
 from evaluator.toolchain import INSTALL_HINTS, Tool, Toolchain
@@ -141,37 +139,9 @@ def _gpu(facts: dict[str, str | None]) -> Ability:
 
 
 def _cupti(*, required: bool) -> Ability:
-    seen = next((text for text in (look() for look in CUPTI_PLACES) if text), None)
-    fix = "install the CUDA toolkit, or `pip install nvidia-cuda-cupti==13.0.*`"
-    return Ability(
-        name="cupti",
-        state=State.OK if seen else State.MISSING,
-        seen=seen or "-",
-        needed_for=GPU,
-        fix="" if seen else fix,
-        required=required,
-    )
-
-
-def _cupti_package() -> str | None:
-    return installed_version("nvidia-cuda-cupti")
-
-
-def _cupti_of_toolkit() -> str | None:
-    found = sorted(Path("/usr/local/cuda/extras/CUPTI/lib64").glob("libcupti.so.13*"))
-    return str(found[0]) if found else None
-
-
-def _cupti_of_linker() -> str | None:
+    """The very file that the host process would load."""
     try:
-        ctypes.CDLL("libcupti.so.13")
-    except OSError:
-        return None
-    return "libcupti.so.13"
-
-
-CUPTI_PLACES: tuple[Callable[[], str | None], ...] = (
-    _cupti_package,
-    _cupti_of_toolkit,
-    _cupti_of_linker,
-)
+        state, seen, fix = State.OK, str(find_cupti()), ""
+    except EvaluatorFault as fault:
+        state, seen, fix = State.MISSING, "-", str(fault)
+    return Ability(name="cupti", state=state, seen=seen, needed_for=GPU, fix=fix, required=required)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from evaluator import doctor
 from evaluator.doctor import State, examine_machine, numbers
+from evaluator.records.verdicts import EvaluatorFault
 from evaluator.toolchain import Tool, Toolchain
 
 NO_GPU = dict.fromkeys(("device_name", "device_uuid", "driver"))
@@ -54,6 +55,19 @@ def test_with_a_gpu_its_tools_are_needed(monkeypatch):
     assert abilities["gpu"].seen == "NVIDIA H200, driver 580.1"
     assert abilities["ncu"].lacking
     assert abilities["compute-sanitizer"].lacking
+
+
+def test_cupti_is_the_file_that_the_host_would_load(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "gpu_facts", lambda: A_GPU)
+    monkeypatch.setattr(doctor, "find_cupti", lambda: tmp_path / "libcupti.so.13")
+    assert by_name(Toolchain())["cupti"].seen == str(tmp_path / "libcupti.so.13")
+
+    def missing():
+        raise EvaluatorFault("libcupti.so.13 not found: pip install it")
+
+    monkeypatch.setattr(doctor, "find_cupti", missing)
+    cupti = by_name(Toolchain())["cupti"]
+    assert (cupti.lacking, cupti.fix) == (True, "libcupti.so.13 not found: pip install it")
 
 
 def test_no_sandbox_is_lacking_even_where_it_is_waived(monkeypatch, tmp_path):
