@@ -141,7 +141,7 @@ def queued(one: Submission, *, lane: str = "build", state: str = "QUEUED", **mor
         target=one.target,
         number=number,
         state=state,
-        created_at=one.created_at + timedelta(seconds=number),
+        created_at=one.created_at + timedelta(seconds=number + 30 * (lane == "gpu")),
         **more,
     )
 

@@ -24,7 +24,7 @@ def problem(request: HttpRequest, name: str) -> HttpResponse:
 
 def problem_find(name: str) -> Problem:
     """The current version; Http404 suggests the nearest name."""
-    row = Problem.objects.current().filter(name=name).first()
+    row = None if "\x00" in name else Problem.objects.current().filter(name=name).first()
     if row is None:
         names = Problem.objects.current().values_list("name", flat=True)
         near = get_close_matches(name, names, n=1, cutoff=0.6)
