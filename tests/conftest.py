@@ -26,14 +26,14 @@ def django_db_modify_db_settings(
         database.setdefault("TEST", {})["NAME"] = str(path)
 
 
-@pytest.fixture()
+@pytest.fixture
 def private_var(tmp_path: Path, settings: pytest.FixtureRequest) -> Path:
     """Artifacts of this test only."""
     settings.PTXBOARD_ARTIFACTS = tmp_path / "artifacts"
     return tmp_path
 
 
-@pytest.fixture()
+@pytest.fixture
 def problems(db: None) -> dict[str, Problem]:
     """The whole catalogue as rows, by name."""
     from evaluator.problems import load_problems
@@ -42,17 +42,17 @@ def problems(db: None) -> dict[str, Problem]:
     return {row.name: row for row in Problem.objects.current()}
 
 
-@pytest.fixture()
+@pytest.fixture
 def alice(db: None) -> User:
     return _user("alice")
 
 
-@pytest.fixture()
+@pytest.fixture
 def bob(db: None) -> User:
     return _user("bob")
 
 
-@pytest.fixture()
+@pytest.fixture
 def carol(db: None) -> User:
     return _user("carol", is_staff=True)
 
@@ -63,12 +63,12 @@ def _user(name: str, **more: bool) -> User:
     return user
 
 
-@pytest.fixture()
+@pytest.fixture
 def alice_entrant(alice: User) -> Entrant:
     return entrant_of(user=alice)
 
 
-@pytest.fixture()
+@pytest.fixture
 def api_for() -> Callable[[User | None], APIClient]:
     """A REST client with a fresh submit token of the user, or with none."""
 
@@ -82,21 +82,21 @@ def api_for() -> Callable[[User | None], APIClient]:
     return make
 
 
-@pytest.fixture()
+@pytest.fixture
 def alice_api(alice: User, api_for: Callable[[User | None], APIClient]) -> APIClient:
     return api_for(alice)
 
 
-@pytest.fixture()
+@pytest.fixture
 def bob_api(bob: User, api_for: Callable[[User | None], APIClient]) -> APIClient:
     return api_for(bob)
 
 
-@pytest.fixture()
+@pytest.fixture
 def carol_api(carol: User, api_for: Callable[[User | None], APIClient]) -> APIClient:
     return api_for(carol)
 
 
-@pytest.fixture()
+@pytest.fixture
 def visitor_api(db: None, api_for: Callable[[User | None], APIClient]) -> APIClient:
     return api_for(None)

@@ -147,8 +147,7 @@ STORAGES = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
-if not PTXBOARD_EMBEDDED:
-    STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = PTXBOARD_MAX_BODY_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = PTXBOARD_MAX_BODY_BYTES

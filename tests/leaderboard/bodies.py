@@ -36,11 +36,9 @@ def problem_of(answer: Any, status: int) -> dict[str, Any]:
 
 
 def content_of(answer: Any) -> bytes:
-    """The bytes of a streamed answer, its file closed."""
+    """The bytes of a streamed answer; reading to the end closes its file."""
     assert answer.status_code == 200, answer
-    data = answer.getvalue()
-    answer.close()
-    return data
+    return b"".join(answer.streaming_content)
 
 
 def pointers(body: dict[str, Any]) -> list[str]:
