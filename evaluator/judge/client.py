@@ -6,6 +6,7 @@ started anew for the next one.
 
 import json
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +55,13 @@ class JudgeClient:
                 yield stage_result_from_json(message["result"])
 
     def close(self) -> None:
-        """End the judge process."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        """End the judge process: its standard input closes, and it with it."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_SECONDS)
+        self._kill()
 
     @property
     def pid(self) -> int | None:
@@ -88,6 +86,7 @@ class JudgeClient:
 
     def _connect(self) -> socket.socket:
         if self._process is None or self._process.poll() is not None:
+            self._kill()
             self._start()
         assert self._socket_folder is not None
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -136,7 +135,11 @@ class JudgeClient:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            process.wait()
+            with process:  # waits, and closes both pipes
+                pass
+        if self._socket_folder is not None:
+            shutil.rmtree(self._socket_folder, ignore_errors=True)
+            self._socket_folder = None
 
     def _last_words(self) -> str:
         log = self._folder / LOG_NAME

@@ -79,8 +79,13 @@ class HostProcess:
         self._evaluation = secrets.token_hex(8)
         self._free_before = _free_beside_torch() if work.target.is_gpu else None
         self._connection, there = socket.socketpair()
-        with there:
-            self._process = self._start(sandbox, there)
+        try:
+            with there:
+                self._process = self._start(sandbox, there)
+        except BaseException:
+            self._connection.close()
+            shutil.rmtree(self._workspace, ignore_errors=True)
+            raise
         self._channel = Channel(self._connection, self._evaluation)
         self._library = str(sandbox.inside(self._workspace) / LIBRARY_NAME)
 
@@ -197,8 +202,10 @@ class HostProcess:
 
     def report(self) -> ProcessReport:
         """End the process if it lives, and say how it went as a whole."""
-        if self._failure is None and self._ended is None:
+        if self._ended is None and self._failure is None:
             self._say_goodbye()
+        elif self._ended is None:
+            self._process.kill()
         seen = self._end()
         told: dict[str, object] = {"mapped_libraries": self._mapped, "command": COMMAND_SHOWN}
         if self._failure is not None:

@@ -1,0 +1,198 @@
+"""The timing judge on runs recorded on an H200 and on what must never become a time."""
+
+from collections.abc import Callable
+
+import pytest
+
+from evaluator.records.evidence import BatchBracket, Ending, TimingEvidence, TimingSample
+from evaluator.records.verdicts import EvaluatorFault, Verdict
+from evaluator.stages import timing
+
+Load = Callable[..., TimingEvidence]
+
+
+@pytest.fixture
+def gemm(recorded) -> Load:
+    """The run of the wgmma GEMM that passed, with some fields changed."""
+    value = recorded("timing/h200_gemm_wgmma.json")["evidence"]
+    whole = TimingEvidence.model_validate(value)
+    return lambda **changes: whole.model_copy(update=changes)
+
+
+def samples_with(seen: TimingEvidence, number: int, **changes: object) -> tuple[TimingSample, ...]:
+    changed = seen.samples[number].model_copy(update=changes)
+    return (*seen.samples[:number], changed, *seen.samples[number + 1 :])
+
+
+def scaled(samples: tuple[TimingSample, ...], factor: float) -> tuple[TimingSample, ...]:
+    return tuple(s.model_copy(update={"span_ns": int(s.span_ns * factor)}) for s in samples)
+
+
+def test_it_passes_the_recorded_run_and_computes_its_figures(gemm):
+    result = timing.judge(gemm())
+    assert result.verdict is Verdict.PASSED
+    assert result.message == "752.9 us, 1.007x of cuBLAS; noise 0.3%, limit 2.0%"
+    seen = result.evidence
+    assert seen.latency_ns == pytest.approx(752_900, rel=1e-4)
+    assert seen.speedup == seen.baseline_latency_ns / seen.latency_ns
+    assert 1.0 < seen.speedup_low <= seen.speedup <= seen.speedup_high < 1.02
+
+
+def test_it_disputes_the_recorded_forger_by_the_judges_own_clock(recorded):
+    value = recorded("timing/h200_timer_forger.json")["evidence"]
+    result = timing.judge(TimingEvidence.model_validate(value))
+    assert result.verdict is Verdict.TIMING_DISPUTED
+    assert result.message == (
+        "reported 1026.5 us a call, but 32 calls took 68108.6 us on the judge's clock "
+        "(2128.4 us a call), at most 36354.1 us fit the report"
+    )
+    assert result.evidence.latency_ns is None
+    assert result.evidence.speedup is None
+
+
+def test_honest_brackets_hold_for_a_span_twice_as_long_and_not_for_half_of_it(gemm):
+    honest = gemm()
+    assert timing.judge(gemm(samples=scaled(honest.samples, 2))).passed
+    forged = gemm(samples=scaled(honest.samples, 0.5), speed_of_light_ns=None)
+    assert timing.judge(forged).verdict is Verdict.TIMING_DISPUTED
+
+
+def test_single_calls_are_a_bound_of_their_own(gemm):
+    seen = gemm()
+    slow = BatchBracket(trial=0, call_count=1, wall_ns=20_000_000)
+    bursts = tuple(batch for batch in seen.batches if batch.call_count > 1)
+    result = timing.judge(gemm(batches=(*bursts, slow)))
+    assert result.verdict is Verdict.TIMING_DISPUTED
+    assert "but 1 calls took 20000.0 us" in result.message
+
+
+def test_one_slow_bracket_among_honest_ones_is_the_machines_noise(gemm):
+    seen = gemm()
+    slow = seen.batches[0].model_copy(update={"wall_ns": 10 * seen.batches[0].wall_ns})
+    assert timing.judge(gemm(batches=(*seen.batches, slow))).passed
+
+
+def test_faster_than_the_hardware_allows_is_disputed(gemm):
+    result = timing.judge(gemm(speed_of_light_ns=800_000.0))
+    assert result.verdict is Verdict.TIMING_DISPUTED
+    assert result.message == "752.6 us is faster than the hardware allows: 800.0 us"
+
+
+def test_it_names_the_call_that_launched_nothing(gemm):
+    seen = samples_with(gemm(), 20, launch_count=0, span_ns=0)
+    result = timing.judge(gemm(samples=seen))
+    assert result.verdict is Verdict.NO_KERNEL
+    assert result.message == "call 20 of 150 launched no kernel"
+
+
+def test_it_takes_the_blame_for_records_without_times(gemm):
+    seen = samples_with(gemm(), 149, unstamped_count=3)
+    with pytest.raises(EvaluatorFault, match="CUPTI gave no timestamps for 3 records"):
+        timing.judge(gemm(samples=seen))
+
+
+@pytest.mark.parametrize("field", ["samples", "baseline_samples"])
+def test_it_takes_the_blame_for_missing_samples(gemm, field):
+    with pytest.raises(EvaluatorFault, match="149 of 150 samples"):
+        timing.judge(gemm(**{field: getattr(gemm(), field)[1:]}))
+
+
+@pytest.mark.parametrize("field", ["batches", "verified"])
+def test_a_run_without_brackets_or_verified_calls_is_no_run(gemm, field):
+    with pytest.raises(EvaluatorFault, match="no bracket or no verified call"):
+        timing.judge(gemm(**{field: ()}))
+
+
+def test_work_outside_the_calls_is_disputed(gemm):
+    result = timing.judge(gemm(samples=samples_with(gemm(), 49, stray_count=2)))
+    assert result.verdict is Verdict.TIMING_DISPUTED
+    assert result.message.startswith("2 device records lie outside every call")
+
+
+def test_a_changing_set_of_kernels_is_disputed(gemm):
+    result = timing.judge(gemm(launch_sets=2))
+    assert result.verdict is Verdict.TIMING_DISPUTED
+    assert result.message == "2 different sets of launches among equal calls, 1 allowed"
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({"bad_count": 7, "output": "C"}, Verdict.INCORRECT_NUMERICAL),
+        ({"mutated_inputs": ("A",)}, Verdict.INPUT_MUTATED),
+        ({"broken_guards": ("C",)}, Verdict.OUT_OF_BOUNDS_WRITE),
+    ],
+)
+def test_a_wrong_timed_call_gets_the_verdict_of_its_fault(gemm, change, verdict):
+    first, *others = gemm().verified
+    result = timing.judge(gemm(verified=(first.model_copy(update=change), *others)))
+    assert result.verdict is verdict
+    assert result.message.startswith(f"timed call {first.call} of trial {first.trial}")
+
+
+def test_noise_is_nobodys_fault(gemm):
+    noisy = tuple(
+        sample.model_copy(update={"span_ns": 750_000 + 40_000 * (sample.call % 2)})
+        for sample in gemm().samples
+    )
+    result = timing.judge(gemm(samples=noisy))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.message == "noise of the candidate 5.2%, limit 2.0%"
+    assert result.evidence.noise == pytest.approx(0.052, abs=0.001)
+    assert result.evidence.latency_ns is None
+
+
+def test_the_step_of_the_devices_clock_is_no_noise(recorded):
+    """The baseline takes 2.8 us here: four steps of 32 ns are 4.7 % of it."""
+    value = recorded("timing/h200_guarded_instruction.json")["evidence"]
+    seen = TimingEvidence.model_validate(value)
+    stepped = tuple(
+        sample.model_copy(update={"span_ns": 2_752 + 128 * (sample.call % 2)})
+        for sample in seen.baseline_samples
+    )
+    assert timing.judge(seen.model_copy(update={"baseline_samples": stepped})).passed
+    coarser = tuple(
+        sample.model_copy(update={"span_ns": 2_752 + 512 * (sample.call % 2)})
+        for sample in seen.baseline_samples
+    )
+    result = timing.judge(seen.model_copy(update={"baseline_samples": coarser}))
+    assert result.verdict is Verdict.INCONCLUSIVE
+
+
+def test_how_the_process_failed_decides_first(gemm):
+    died = gemm().process.model_copy(
+        update={"ending": Ending.DEVICE_ERROR, "detail": "CUDA_ERROR_LAUNCH_FAILED (719)"}
+    )
+    result = timing.judge(gemm(process=died, samples=(), batches=()))
+    assert result.verdict is Verdict.RUNTIME_ERROR
+    assert result.message == "CUDA_ERROR_LAUNCH_FAILED (719)"
+
+
+class NoisyDevice:
+    """Answers with noise until `quiet_after` measurements were made."""
+
+    def __init__(self, evidence: TimingEvidence, quiet_after: int) -> None:
+        self._evidence, self._quiet_after, self.measured = evidence, quiet_after, 0
+
+    def time(self, _work: object) -> TimingEvidence:
+        self.measured += 1
+        limit = 0.02 if self.measured > self._quiet_after else 0.0001
+        return self._evidence.model_copy(update={"noise_limit": limit})
+
+    def examine(self) -> None:
+        return
+
+
+class Lent:
+    def __init__(self, device: NoisyDevice) -> None:
+        self.device = device
+
+
+@pytest.mark.parametrize(
+    ("quiet_after", "verdict", "measured"),
+    [(0, Verdict.PASSED, 1), (2, Verdict.PASSED, 3), (9, Verdict.INCONCLUSIVE, 3)],
+)
+def test_noise_is_measured_again_at_most_twice(gemm, quiet_after, verdict, measured):
+    device = NoisyDevice(gemm(), quiet_after)
+    result = timing.run(None, Lent(device))
+    assert (result.verdict, device.measured) == (verdict, measured)
