@@ -23,7 +23,7 @@ from evaluator.records.evidence import OutputError
 from evaluator.records.problem import Problem
 
 SEED_BITS = 62
-MIN_SLOTS, MAX_SLOTS = 3, 32
+MIN_SLOTS, MAX_SLOTS = 3, 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from evaluator.judge.measuring import (
 from evaluator.judge.names import demangled
 from evaluator.judge.profiling import profile
 from evaluator.judge.readings import Readings
-from evaluator.judge.sanitizing import sanitize
+from evaluator.judge.sanitizing import SANITIZER_SECONDS, sanitize
 from evaluator.judge.solo import library_digest
 from evaluator.judge.stopwatch import Stopwatch, stopwatch_for
 from evaluator.judge.tolerances import excess_of, speed_of_light_ns
@@ -60,17 +60,18 @@ class Judge:
         toolchain: Toolchain,
         *,
         call_seconds: float = CALL_SECONDS,
+        sanitizer_seconds: float = SANITIZER_SECONDS,
         plan: Plan | None = None,
     ) -> None:
         self.target, self._sandbox, self._toolchain = target, sandbox, toolchain
-        self._call_seconds = call_seconds
+        self._call_seconds, self._sanitizer_seconds = call_seconds, sanitizer_seconds
         self._plan = plan or (GPU_PLAN if target.is_gpu else HOST_PLAN)
         self._driver = _driver() if target.is_gpu else None
         self._readings = Readings() if target.is_gpu else None
         self._stopwatch: Stopwatch | None = None
 
     def sanitize(self, work: Work) -> SanitizerEvidence:
-        return sanitize(work, self._sandbox, self._toolchain)
+        return sanitize(work, self._sandbox, self._toolchain, seconds=self._sanitizer_seconds)
 
     def check(self, work: Work) -> CorrectnessEvidence:
         return check(work, self._sandbox, self._driver, call_seconds=self._call_seconds)
@@ -105,19 +106,24 @@ class Judge:
                 report = host.report()
         finally:
             buffers.close()
-        return self._timing_evidence(work, measured, report, stopwatch)
+        return self._timing_evidence(work, measurement.plan, measured, report, stopwatch)
 
     def _timing_evidence(
-        self, work: Work, measured: Measured, report: ProcessReport, stopwatch: Stopwatch
+        self,
+        work: Work,
+        plan: Plan,
+        measured: Measured,
+        report: ProcessReport,
+        stopwatch: Stopwatch,
     ) -> TimingEvidence:
         problem, excess = work.problem, excess_of(self.target)
         launches, sets = _steady(measured.launch_lists)
         return TimingEvidence(
             timer=stopwatch.timer,
             process=report,
-            planned_trials=self._plan.trials,
-            planned_calls=self._plan.calls,
-            warmup_calls=self._plan.warmup,
+            planned_trials=plan.trials,
+            planned_calls=plan.calls,
+            warmup_calls=plan.warmup,
             samples=tuple(measured.samples),
             baseline=problem.baseline,
             baseline_version=baseline_version(problem, self._device_name()),

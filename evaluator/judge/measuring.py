@@ -9,7 +9,7 @@ copy of the outputs' state, so an answer that is sent early wins nothing.
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from evaluator.comparison import compare
@@ -17,6 +17,7 @@ from evaluator.judge.activity import Attribution, MalformedActivity, Window
 from evaluator.judge.buffers import Buffers, Prepared
 from evaluator.judge.host_process import HostProcess
 from evaluator.judge.readings import Readings
+from evaluator.judge.statistics import block_size
 from evaluator.judge.stopwatch import Stopwatch, host_attribution
 from evaluator.problems.tensors import Tensors, baseline, make_inputs
 from evaluator.records.evidence import (
@@ -30,11 +31,13 @@ from evaluator.records.evidence import (
 from evaluator.records.verdicts import EvaluatorFault
 from evaluator.work import Work
 
-SLOT_BUDGET_BYTES = 24 << 30
+SLOT_BUDGET_BYTES = 8 << 30
 HOST_SLOT_BUDGET_BYTES = 64 << 20
 BASELINE_SLOTS = 2
 BURST_NS = 20_000_000
 MIN_BURST_CALLS = 3
+LONG_NS = 120_000_000_000
+FEWEST_CALLS, FEWEST_WARMUP = 10, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +47,26 @@ class Plan:
     trials: int
     warmup: int
     calls: int
-    block: int
     verified: int
     bursts: int
     singles: int
 
+    def for_calls_of(self, wall_ns: int) -> "Plan":
+        """Fewer calls where all of them would take longer than LONG_NS; never fewer than FEWEST."""
+        whole_ns = wall_ns * self.trials * (self.warmup + self.calls)
+        if whole_ns <= LONG_NS:
+            return self
+        calls = min(self.calls, max(FEWEST_CALLS, round(self.calls * LONG_NS / whole_ns)))
+        return replace(self, warmup=FEWEST_WARMUP, calls=calls, bursts=1, singles=1)
+
     def blocks(self) -> Iterator[range]:
-        for start in range(0, self.calls, self.block):
-            yield range(start, min(start + self.block, self.calls))
+        size = block_size(self.calls)
+        for start in range(0, self.calls, size):
+            yield range(start, min(start + size, self.calls))
 
 
-GPU_PLAN = Plan(trials=3, warmup=10, calls=50, block=10, verified=2, bursts=2, singles=3)
-HOST_PLAN = Plan(trials=3, warmup=3, calls=20, block=5, verified=2, bursts=1, singles=2)
+GPU_PLAN = Plan(trials=3, warmup=10, calls=50, verified=2, bursts=2, singles=3)
+HOST_PLAN = Plan(trials=3, warmup=3, calls=20, verified=2, bursts=1, singles=2)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,8 +100,17 @@ class Measurement:
         problem, device = self.work.problem, self.buffers.device
         for _ in range(BASELINE_SLOTS):
             self.baseline_inputs.append(make_inputs(problem, secrets.randbits(62), device))
+        self.plan = self.plan.for_calls_of(self._first_call())
         for trial in range(self.plan.trials):
             self._trial(trial)
+
+    def _first_call(self) -> int:
+        """Nanoseconds on the judge's clock; includes what a candidate sets up once."""
+        slot = self._next_slot()
+        for label in ("first", "second"):
+            self.buffers.prepare(slot)
+            wall_ns = self._ask_call(slot, label)
+        return wall_ns
 
     def _trial(self, trial: int) -> None:
         self._warm_up()
@@ -247,7 +267,7 @@ class Measurement:
         self.stopwatch.probe()
         start_ns = time.perf_counter_ns()
         fields = {"calls": calls, "label": label}
-        self.host.ask("batch", fields, self.call_seconds * len(slots))
+        self.host.ask("batch", fields, self.call_seconds * MIN_BURST_CALLS)
         self.stopwatch.probe()
         wall_ns = time.perf_counter_ns() - start_ns
         outputs = [self.buffers.outputs(slot) for slot in slots]

@@ -15,6 +15,7 @@ from statistics import fmean, median, quantiles
 
 from evaluator.records.evidence import TimingSample
 
+BLOCKS = 5
 ROUNDS = 1000
 BOOTSTRAP_SEED = 20
 LOW, HIGH = 0.025, 0.975
@@ -29,6 +30,11 @@ class Speedup:
     ratio: float
     low: float
     high: float
+
+
+def block_size(calls: int) -> int:
+    """Calls that are taken together before it is the other's turn: BLOCKS blocks a trial."""
+    return max(1, calls // BLOCKS)
 
 
 def spans_by_trial(samples: Sequence[TimingSample]) -> Trials:

@@ -25,7 +25,7 @@ class Excess:
         return call_count * per_call_ns + self.per_bracket_ns
 
 
-GPU_EXCESS = Excess(share=0.06, per_call_ns=15_000, per_bracket_ns=2_000_000)
+GPU_EXCESS = Excess(share=0.06, per_call_ns=10_000, per_bracket_ns=1_500_000)
 HOST_EXCESS = Excess(share=0.5, per_call_ns=100_000, per_bracket_ns=3_000_000)
 
 

@@ -22,7 +22,7 @@ from statistics import median
 
 from evaluator.bench import Bench
 from evaluator.device import device_of
-from evaluator.judge.statistics import noise, spans_by_trial, speedup
+from evaluator.judge.statistics import block_size, noise, spans_by_trial, speedup
 from evaluator.judge.tolerances import Excess
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import BatchBracket, Ending, TimingEvidence
@@ -33,7 +33,6 @@ from evaluator.work import Work
 ATTEMPTS = 3
 # Device timestamps come in steps of 32 ns: a spread of five steps says nothing about the kernel.
 RESOLUTION_NS = 160
-BLOCK_CALLS = {"cupti": 10, "wall": 5}
 
 Result = StageResult[TimingEvidence]
 
@@ -159,7 +158,7 @@ def _too_fast(evidence: TimingEvidence) -> Iterator[Finding]:
 def _with_figures(evidence: TimingEvidence) -> TimingEvidence:
     candidate = spans_by_trial(evidence.samples)
     baseline = spans_by_trial(evidence.baseline_samples)
-    figures = speedup(candidate, baseline, BLOCK_CALLS.get(evidence.timer, 1))
+    figures = speedup(candidate, baseline, block_size(evidence.planned_calls))
     return evidence.model_copy(
         update={
             "latency_ns": figures.latency_ns,

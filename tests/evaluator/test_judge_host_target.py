@@ -16,7 +16,7 @@ from evaluator.targets import find_target
 from evaluator.work import Work
 
 SHORT_SECONDS = 2.0
-PLAN = Plan(trials=3, warmup=1, calls=6, block=3, verified=2, bursts=1, singles=1)
+PLAN = Plan(trials=3, warmup=1, calls=6, verified=2, bursts=1, singles=1)
 
 HEAD = """
 #include <cstdint>
