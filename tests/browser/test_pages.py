@@ -68,7 +68,7 @@ def test_it_takes_a_kernel_from_sign_in_to_the_queue(visit, gemm, alice, scripts
     page.get_by_label("Source").fill(factories.KERNEL)
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator("h1")).to_have_text("from a browser")
-    expect(page.locator("#progress")).to_contain_text("No build worker is online")
+    expect(page.locator("#progress")).to_contain_text("no build worker is online")
     one = Submission.objects.get()
     assert one.candidate.sources[0].content == factories.KERNEL
     assert tab.errors == []

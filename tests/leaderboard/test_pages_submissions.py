@@ -9,6 +9,7 @@ from django.utils import timezone
 from evaluator.records.evidence import Ending, SanitizerFault
 from evaluator.records.verdicts import Stage, Verdict
 from leaderboard.models import Attempt, Entrant, Job, Problem, Submission
+from leaderboard.services.evaluations import evaluation_correct
 from tests.leaderboard import factories
 from tests.leaderboard.reading import Page
 
@@ -102,7 +103,7 @@ def test_it_quotes_a_killed_process_and_says_how_it_ended(client, one, gemm):
 
 def test_it_tells_the_place_in_the_queue_and_who_could_build(client, one):
     factories.queued(one)
-    assert "Queued No build worker is online" in page_of(client, one).text
+    assert "Number 1 in the queue, but no build worker is online" in page_of(client, one).text
     now = timezone.now()
     factories.worker("build-1", ["build"], ["h200"], last_seen=now)
     page = page_of(client, one)
@@ -116,7 +117,7 @@ def test_it_says_that_no_h200_worker_is_online_and_shows_the_build(client, one, 
     factories.evaluated(one, factories.stages(gemm.record)[:3])
     factories.queued(one, lane="gpu")
     text = page_of(client, one).text
-    assert "No H200 worker is online; the kernel is built and waits." in text
+    assert "but no H200 worker is online; the kernel is built and waits." in text
     assert "3 SASS Passed" in text
     assert "4 Sanitizer Queued" in text
 
@@ -157,6 +158,18 @@ def test_it_takes_the_blame_for_infrastructure_and_lists_the_attempts(client, on
     assert text.count("no heartbeat for 60 s") == 3
     assert text.count("expired (ours)") == 3
     assert "4 Sanitizer Not measured" in text
+
+
+def test_it_says_who_withdrew_an_evaluation_and_why(client, one, gemm, carol: User):
+    factories.evaluated(one, factories.stages(gemm.record, speedup=0.94))
+    evaluation_correct(
+        evaluation=one.evaluations.get(), valid=False, reason="wrong driver", user=carol
+    )
+    text = page_of(client, one).text
+    assert "Withdrawn" in text
+    assert "This evaluation was withdrawn and does not rank" in text
+    assert "withdrawn by carol. wrong driver" in text
+    assert "See its place" not in text
 
 
 def test_it_says_why_a_work_share_is_unknown(client, one, gemm):

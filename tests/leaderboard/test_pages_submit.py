@@ -105,6 +105,8 @@ def test_it_leads_to_the_first_result_of_the_same_kernel(signed_in: Client):
     first = signed_in.post("/submit/", VALID)
     second = signed_in.post("/submit/", VALID)
     assert second["Location"] == first["Location"]
+    page = Page(signed_in.get(second["Location"]))
+    assert "You submitted the same sources for gemm_n7168_k5120 on h200 before" in page.text
     assert Submission.objects.count() == 1
 
 

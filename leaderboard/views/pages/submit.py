@@ -2,6 +2,7 @@
 
 import re
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -31,6 +32,7 @@ def _hand_in(request: HttpRequest, form: SubmissionForm) -> Submission | None:
     try:
         created = submission_create(entrant=entrant_of(user=request.user), draft=_draft(form))
     except DuplicateContent as known:
+        messages.info(request, f"{known.detail[:1].upper()}{known.detail[1:]}.")
         return known.submission
     except Refusal as refusal:
         for error in refusal.errors:

@@ -6,6 +6,12 @@ from leaderboard.views.presenters.words import INFRA_ERROR, Badge, verdict_badge
 QUEUED = Badge(word="Queued", icon="clock", tone="idle", title="Waiting for a worker.")
 RUNNING = Badge(word="Running", icon="spin", tone="live", title="A worker has claimed it.")
 CANCELLED = Badge(word="Cancelled", icon="dash", tone="idle", title="Cancelled before a verdict.")
+WITHDRAWN = Badge(
+    word="Withdrawn",
+    icon="ban",
+    tone="unsure",
+    title="The evaluation was taken back; the reason stands on the page.",
+)
 
 _BADGES = {
     Submission.State.QUEUED: QUEUED,

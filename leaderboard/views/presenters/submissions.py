@@ -9,13 +9,13 @@ from evaluator.records.evidence import TimingEvidence
 from evaluator.records.summary import planned_stages
 from evaluator.records.verdicts import Stage
 from leaderboard.charts import Chart, samples_chart
-from leaderboard.models import Attempt, Evaluation, Job, StageRecord, Submission
+from leaderboard.models import Attempt, Correction, Evaluation, Job, StageRecord, Submission
 from leaderboard.services.ladder import artifact_json, decisive_records
 from leaderboard.services.queues import QueueReport, queue_report
 from leaderboard.views.presenters.boards import Instructions, instructions
 from leaderboard.views.presenters.ladder import Progress, Rung, ladder
 from leaderboard.views.presenters.sources import SourceView, source_view
-from leaderboard.views.presenters.states import submission_badge
+from leaderboard.views.presenters.states import WITHDRAWN, submission_badge
 from leaderboard.views.presenters.text import log_text
 from leaderboard.views.presenters.timing import TimingView, timing_view
 from leaderboard.views.presenters.words import STAGES, VERDICTS, Badge, Meaning
@@ -50,10 +50,17 @@ class SubmissionView:
     records: Sequence[StageRecord]
     evaluation: Evaluation | None
     waiting: QueueReport | None
+    corrections: Sequence[Correction]
 
     @property
     def badge(self) -> Badge:
-        return submission_badge(self.submission)
+        return WITHDRAWN if self.is_withdrawn else submission_badge(self.submission)
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """The last correction took the evaluation back, and no other has come since."""
+        done = self.submission.state == Submission.State.DONE
+        return done and self.evaluation is None and bool(self.corrections)
 
     @property
     def waiting_text(self) -> str:
@@ -200,11 +207,13 @@ def submission_view(submission: Submission) -> SubmissionView:
         records=decisive_records(submission),
         evaluation=submission.evaluation,
         waiting=queue_report(submission=submission),
+        corrections=list(
+            Correction.objects.filter(evaluation__submission=submission).select_related("user")
+        ),
     )
 
 
 def waiting_text(report: QueueReport) -> str:
-    """One sentence: the place in the queue where somebody can take it, else why nobody does."""
-    if report.workers_online:
-        return f"Number {report.position} in the queue; {report.note}."
-    return f"{report.note[:1].upper()}{report.note[1:]}."
+    """One sentence: the place in the queue, and who can take it or why nobody does."""
+    but = ";" if report.workers_online else ", but"
+    return f"Number {report.position} in the queue{but} {report.note}."
