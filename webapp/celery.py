@@ -42,7 +42,8 @@ app.conf.update(
     worker_soft_shutdown_timeout=30,
     worker_hijack_root_logger=False,
     timezone="UTC",
-    beat_schedule_filename=str(settings.PTXBOARD_VAR / "celerybeat-schedule"),
+    # in memory: duties run every few seconds, and a schedule file that was cut short kills beat
+    beat_scheduler="celery.beat:Scheduler",
     beat_schedule={
         "reconcile": {
             "task": "leaderboard.reconcile",

@@ -71,11 +71,8 @@ def _finish(attempt: Attempt, environment: Environment) -> None:
         [record.result for record in records],
         planned_stages(is_gpu=attempt.job.submission.target_record.is_gpu),
     )
-    missing = [
-        stage.value
-        for stage in stages_of(attempt.lane, attempt.target)
-        if stage in summary.not_reached
-    ]
+    mine = stages_of(attempt.lane, attempt.target)
+    missing = [stage.value for stage in mine if stage in summary.not_reached]
     if summary.verdict is None and missing:
         reason = f"the worker finished without the stages {', '.join(missing)}"
         attempt_end(attempt, Attempt.State.FAULTED, reason)

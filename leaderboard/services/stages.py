@@ -126,18 +126,13 @@ def _append(attempt: Attempt, result: AnyStageResult) -> StageRecord:
         posted_at=now,
     )
     link_artifacts(record, result.artifacts, artifacts)
-    following = [
-        stage for stage in stages_of(attempt.lane, attempt.target) if _after(stage, result.stage)
-    ]
+    order = stages_of(attempt.lane, attempt.target)
+    following = order[order.index(result.stage) + 1 :]
     Attempt.objects.filter(pk=attempt.pk).update(
         lease_until=now + timedelta(seconds=LEASE_SECONDS),
         current_stage=following[0].value if following and result.passed else "",
     )
     return record
-
-
-def _after(stage: Stage, other: Stage) -> bool:
-    return list(Stage).index(stage) > list(Stage).index(other)
 
 
 def chain_head(attempt: Attempt) -> str:
