@@ -137,7 +137,7 @@ def _serve(worker: Worker, options: Namespace) -> None:
     celery = app.Worker(
         pool="threads",
         concurrency=options.concurrency,
-        hostname=f"{worker.hello.name}@%h",
+        hostname=f"{worker.hello.name}@{platform.node()}",
         loglevel="WARNING",
         without_gossip=True,
         without_mingle=True,

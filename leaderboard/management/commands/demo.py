@@ -113,7 +113,8 @@ class Command(BaseCommand):
 @contextmanager
 def _processes(commands: dict[str, list[str]]) -> Iterator[list[Process]]:
     started: list[Process] = []
-    previous = signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _interrupt)
     try:
         for name, command in commands.items():
             started.append(_start(name, command))
@@ -121,10 +122,9 @@ def _processes(commands: dict[str, list[str]]) -> Iterator[list[Process]]:
     except KeyboardInterrupt:
         pass
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
         _stop(started)
-        signal.signal(signal.SIGTERM, previous)
 
 
 def _interrupt(*_: object) -> None:
@@ -221,13 +221,13 @@ def _welcome(port: int, token_file: Path) -> str:
         f"PTXBoard is at {site}  (Ctrl-C stops it; logs in {_log_folder()})",
         "",
         "Look     " + f"{site}/boards/h200/gemm_n7168_k5120/",
-        "Submit   "
-        + f"{site}/submit/   sign in as demo, password in {token_file.parent}/demo_password",
+        "Submit   " + f"{site}/submit/",
+        "         " + f"sign in as demo; the password is in {token_file.parent}/demo_password",
         "By REST  " + "python examples/submit.py examples/kernels/gemm_host.cpp \\",
-        "           " + f"--problem gemm_n256_k256 --target host --site {site} \\",
-        "           " + f"--token-file {token_file}",
+        "         " + f"  --problem gemm_n256_k256 --target host --site {site} \\",
+        "         " + f"  --token-file {token_file}",
         "Shell    " + ".venv/bin/ptxboard evaluate examples/kernels/gemm_host.cpp \\",
-        "           " + "--problem gemm_n256_k256 --target host",
+        "         " + "  --problem gemm_n256_k256 --target host",
         "=" * width,
     )
     return "\n".join(lines)
