@@ -1,3 +1,4 @@
+import json
 import uuid
 from datetime import timedelta
 
@@ -8,7 +9,7 @@ from django.utils import timezone
 
 from evaluator.records.evidence import Ending, SanitizerFault
 from evaluator.records.verdicts import Stage, Verdict
-from leaderboard.models import Attempt, Entrant, Job, Problem, Submission
+from leaderboard.models import Attempt, Entrant, Job, Problem, StageRecord, Submission
 from leaderboard.services.evaluations import evaluation_correct
 from tests.leaderboard import factories
 from tests.leaderboard.reading import Page
@@ -108,7 +109,7 @@ def test_it_tells_the_place_in_the_queue_and_who_could_build(client, one):
     factories.worker("build-1", ["build"], ["h200"], last_seen=now)
     page = page_of(client, one)
     assert "Number 1 in the queue; 1 worker can run this." in page.text
-    assert f"/submissions/{one.id}/progress/" in page.attributes("hx-get")
+    assert f"/submissions/{one.id}/progress/?seen=0" in page.attributes("hx-get")
     assert "every 2s" in page.attributes("hx-trigger")
     assert "This page reloads every five seconds." in page.text
 
@@ -158,6 +159,36 @@ def test_it_takes_the_blame_for_infrastructure_and_lists_the_attempts(client, on
     assert text.count("no heartbeat for 60 s") == 3
     assert text.count("expired (ours)") == 3
     assert "4 Sanitizer Not measured" in text
+
+
+def test_it_offers_the_evidence_of_stages_that_ended_meanwhile(client, one, gemm):
+    factories.evaluated(one, factories.stages(gemm.record)[:3])
+    factories.queued(one, lane="gpu")
+    address = f"/submissions/{one.id}/progress/"
+    assert "more stage" not in Page(client.get(f"{address}?seen=3")).text
+    page = Page(client.get(f"{address}?seen=1"))
+    assert "Show the evidence of 2 more stages" in page.text
+    assert f"{address}?seen=1" in page.attributes("hx-get")
+    assert client.get(f"{address}?seen=-1x").status_code == 200
+
+
+def test_it_shows_a_record_of_an_older_format_without_its_evidence(client, one, gemm):
+    factories.evaluated(one, factories.stages(gemm.record))
+    record = StageRecord.objects.get(stage="sass")
+    value = json.loads(record.result_json)
+    value["evidence"] = {"instructions_found": 3}
+    StageRecord.objects.filter(pk=record.pk).update(result_json=json.dumps(value))
+    page = page_of(client, one)
+    assert page.status == 200
+    assert "This record has an older format" in page.text
+
+
+def test_it_asks_the_same_number_of_queries_whatever_the_evidence(
+    client, one, gemm, django_assert_num_queries
+):
+    factories.evaluated(one, factories.stages(gemm.record))
+    with django_assert_num_queries(8):
+        client.get(one.get_absolute_url())
 
 
 def test_it_says_who_withdrew_an_evaluation_and_why(client, one, gemm, carol: User):

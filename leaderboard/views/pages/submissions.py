@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
+from evaluator.records.verdicts import Stage
 from evaluator.targets import TARGETS
 from leaderboard.models import Submission
 from leaderboard.refusals import Refusal
@@ -18,6 +19,7 @@ from leaderboard.views.presenters.submissions import submission_view
 
 PAGE_SIZE = 50
 HTMX_STOP_POLLING = 286
+SMALL_COUNTS = frozenset(str(count) for count in range(len(Stage) + 1))
 
 
 def submission_list(request: HttpRequest) -> HttpResponse:
@@ -39,7 +41,8 @@ def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
 
 def progress(request: HttpRequest, submission_id: str) -> HttpResponse:
     """The fragment that an open submission's page fetches; 286 tells htmx to stop asking."""
-    view = submission_view(_find(submission_id))
+    seen = request.GET.get("seen", "")
+    view = submission_view(_find(submission_id), seen=int(seen) if seen in SMALL_COUNTS else None)
     status = 200 if view.submission.is_open else HTMX_STOP_POLLING
     context = {"view": view, "live": True}
     return render(request, "leaderboard/parts/progress.html", context, status=status)

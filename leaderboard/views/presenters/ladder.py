@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evaluator.records.evaluation import AnyStageResult
 from evaluator.records.summary import LANE_OF
-from evaluator.records.verdicts import Lane, Stage
+from evaluator.records.verdicts import Lane, Stage, Verdict
+from leaderboard.models import StageRecord
 from leaderboard.views.presenters.states import CANCELLED, QUEUED, RUNNING
 from leaderboard.views.presenters.words import STAGES, Badge, verdict_badge
 
@@ -58,11 +58,12 @@ class Progress:
 
 
 def ladder(
-    planned: Sequence[Stage], results: Iterable[AnyStageResult], progress: Progress
+    planned: Sequence[Stage], records: Iterable[StageRecord], progress: Progress
 ) -> tuple[Rung, ...]:
-    by_stage = {result.stage: result for result in results}
+    """Reads columns only: a poll every two seconds must not parse megabytes of evidence."""
+    by_stage = {Stage(record.stage): record for record in records}
     bars = _bars([by_stage[stage] for stage in planned if stage in by_stage])
-    ended = any(not result.passed for result in by_stage.values())
+    ended = any(record.verdict != Verdict.PASSED.value for record in by_stage.values())
     return tuple(
         _rung(number, stage, by_stage.get(stage), bars.get(stage), ended, progress)
         for number, stage in enumerate(planned, 1)
@@ -72,7 +73,7 @@ def ladder(
 def _rung(
     number: int,
     stage: Stage,
-    result: AnyStageResult | None,
+    record: StageRecord | None,
     bar: Bar | None,
     ended: bool,
     progress: Progress,
@@ -82,11 +83,11 @@ def _rung(
         stage=stage,
         name=STAGES[stage][0],
         lane=LANE_OF[stage],
-        badge=verdict_badge(result.verdict) if result else _absent(stage, ended, progress),
-        message=result.message if result else "",
-        duration_ns=duration_ns(result) if result else None,
+        badge=verdict_badge(record.verdict) if record else _absent(stage, ended, progress),
+        message=record.message if record else "",
+        duration_ns=duration_ns(record) if record else None,
         bar=bar,
-        has_details=result is not None,
+        has_details=record is not None,
     )
 
 
@@ -100,14 +101,14 @@ def _absent(stage: Stage, ended: bool, progress: Progress) -> Badge:
     return QUEUED if LANE_OF[stage].value == progress.waiting_lane else WAITING
 
 
-def duration_ns(result: AnyStageResult) -> int | None:
-    if result.started_at is None or result.ended_at is None:
+def duration_ns(record: StageRecord) -> int | None:
+    if record.started_at is None or record.ended_at is None:
         return None
-    return int((result.ended_at - result.started_at).total_seconds() * 1e9)
+    return int((record.ended_at - record.started_at).total_seconds() * 1e9)
 
 
-def _bars(results: Sequence[AnyStageResult]) -> dict[Stage, Bar]:
-    spans = [(result.stage, duration_ns(result) or 0) for result in results]
+def _bars(records: Sequence[StageRecord]) -> dict[Stage, Bar]:
+    spans = [(Stage(record.stage), duration_ns(record) or 0) for record in records]
     total, before, bars = sum(span for _, span in spans), 0, {}
     for stage, span in spans:
         if total and span:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pydantic import ValidationError
+
 from evaluator.records.evaluation import AnyStageResult
 from evaluator.records.evidence import TimingEvidence
 from evaluator.records.summary import planned_stages
@@ -16,7 +18,6 @@ from leaderboard.views.presenters.boards import Instructions, instructions
 from leaderboard.views.presenters.ladder import Progress, Rung, ladder
 from leaderboard.views.presenters.sources import SourceView, source_view
 from leaderboard.views.presenters.states import WITHDRAWN, submission_badge
-from leaderboard.views.presenters.text import log_text
 from leaderboard.views.presenters.timing import TimingView, timing_view
 from leaderboard.views.presenters.words import STAGES, VERDICTS, Badge, Meaning
 from leaderboard.views.presenters.workers import environment_rows
@@ -30,6 +31,14 @@ class ArtifactLink:
     byte_count: int
     is_text: bool
     url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """`result` is None where the record has a format that this version cannot read."""
+
+    record: StageRecord
+    result: AnyStageResult | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +60,7 @@ class SubmissionView:
     evaluation: Evaluation | None
     waiting: QueueReport | None
     corrections: Sequence[Correction]
+    seen: int | None = None
 
     @property
     def badge(self) -> Badge:
@@ -71,18 +81,18 @@ class SubmissionView:
         return VERDICTS[self.submission.verdict] if self.submission.verdict else None
 
     @cached_property
-    def results(self) -> tuple[AnyStageResult, ...]:
-        return tuple(record.result for record in self.records)
+    def sections(self) -> tuple[Section, ...]:
+        """Evidence of each stage, the last first: what decided stands on top."""
+        return tuple(_section(record) for record in reversed(self.records))
 
     @cached_property
-    def stages(self) -> dict[str, AnyStageResult]:
-        """Results by stage name, for templates."""
-        return {result.stage.value: result for result in self.results}
+    def results(self) -> tuple[AnyStageResult, ...]:
+        return tuple(one.result for one in reversed(self.sections) if one.result)
 
     @cached_property
     def rungs(self) -> tuple[Rung, ...]:
         planned = planned_stages(is_gpu=self.submission.target_record.is_gpu)
-        return ladder(planned, self.results, self._progress)
+        return ladder(planned, self.records, self._progress)
 
     @property
     def _progress(self) -> Progress:
@@ -115,6 +125,11 @@ class SubmissionView:
         return rate / peak if peak and rate else None
 
     @property
+    def fresh_count(self) -> int:
+        """How many stages have ended since the page was made that this fragment belongs to."""
+        return len(self.records) - (len(self.records) if self.seen is None else self.seen)
+
+    @property
     def artifacts(self) -> tuple[ArtifactLink, ...]:
         return tuple(
             ArtifactLink(stage=record.stage, **artifact_json(use))
@@ -137,11 +152,6 @@ class SubmissionView:
             source_view(source, number=number, entry_file=candidate.entry_file)
             for number, source in enumerate(candidate.sources, 1)
         )
-
-    @property
-    def compiler_log(self) -> str:
-        result = self.stages.get(Stage.COMPILATION.value)
-        return log_text(result.evidence.log) if result and result.evidence else ""
 
     @cached_property
     def timing(self) -> TimingView | None:
@@ -170,9 +180,8 @@ class SubmissionView:
 
     @property
     def _timing_evidence(self) -> TimingEvidence | None:
-        result = self.stages.get(Stage.TIMING.value)
-        evidence = result.evidence if result else None
-        return evidence if isinstance(evidence, TimingEvidence) else None
+        found = (result.evidence for result in self.results)
+        return next((one for one in found if isinstance(one, TimingEvidence)), None)
 
     @property
     def environments(self) -> Environments | None:
@@ -197,8 +206,15 @@ class SubmissionView:
         return tuple(found)
 
 
-def submission_view(submission: Submission) -> SubmissionView:
-    """The newest job of a submission with its attempts, records and evaluation."""
+def _section(record: StageRecord) -> Section:
+    try:
+        return Section(record=record, result=record.result)
+    except ValidationError:
+        return Section(record=record, result=None)
+
+
+def submission_view(submission: Submission, *, seen: int | None = None) -> SubmissionView:
+    """The newest job of a submission; `seen` is how many stages the reader's page shows."""
     job = submission.jobs.order_by("-number").first()
     return SubmissionView(
         submission=submission,
@@ -207,6 +223,7 @@ def submission_view(submission: Submission) -> SubmissionView:
         records=decisive_records(submission),
         evaluation=submission.evaluation,
         waiting=queue_report(submission=submission),
+        seen=seen,
         corrections=list(
             Correction.objects.filter(evaluation__submission=submission).select_related("user")
         ),
