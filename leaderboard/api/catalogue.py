@@ -1,5 +1,7 @@
 """Problems, targets, boards and workers by REST; all public."""
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.utils import timezone
@@ -16,6 +18,7 @@ from leaderboard.api import schema
 from leaderboard.api.representations import board_json, problem_json, target_json, worker_json
 from leaderboard.models import Attempt, Problem, Worker
 from leaderboard.services.boards import board_read
+from leaderboard.services.workers import attempts_lost
 from leaderboard.views.pages.boards import board_csv
 
 
@@ -103,9 +106,15 @@ class WorkerList(APIView):
             "pk", "worker"
         ):
             held.setdefault(worker, []).append(str(pk))
+        lost = attempts_lost(since=now - timedelta(days=1))
         return Response(
             [
-                worker_json(row, online=row.is_online(now), busy_with=held.get(row.name, []))
+                worker_json(
+                    row,
+                    online=row.is_online(now),
+                    busy_with=held.get(row.name, []),
+                    lost_count=lost.get(row.name, 0),
+                )
                 for row in Worker.objects.all()
             ]
         )

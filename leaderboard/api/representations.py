@@ -192,7 +192,9 @@ def target_json(target: Target) -> dict[str, Any]:
     }
 
 
-def worker_json(worker: Worker, *, online: bool, busy_with: list[str]) -> dict[str, Any]:
+def worker_json(
+    worker: Worker, *, online: bool, busy_with: list[str], lost_count: int
+) -> dict[str, Any]:
     """`state` is offline after a minute of silence, busy while an attempt is in its hands."""
     state = worker.state
     if not online:
@@ -206,6 +208,7 @@ def worker_json(worker: Worker, *, online: bool, busy_with: list[str]) -> dict[s
         "targets": worker.targets,
         "note": worker.note,
         "attempts": busy_with,
+        "attempts_lost_last_day": lost_count,
         "environment": worker.environment,
         "first_seen": worker.first_seen.isoformat(),
         "last_seen": worker.last_seen.isoformat(),

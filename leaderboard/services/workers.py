@@ -1,5 +1,8 @@
 """Workers as they report themselves, and who could run what."""
 
+from datetime import datetime
+
+from django.db.models import Count
 from django.utils import timezone
 
 from evaluator.records.worker_api import WorkerHello
@@ -38,6 +41,17 @@ def worker_hello(*, hello: WorkerHello, token: ApiToken) -> Worker:
             if is_due(attempt, now):
                 ring(attempt)
     return worker
+
+
+def attempts_lost(*, since: datetime) -> dict[str, int]:
+    """Leases that lapsed, by worker: where different jobs die on one worker, it is the suspect."""
+    rows = (
+        Attempt.objects.filter(state=Attempt.State.EXPIRED, ended_at__gte=since)
+        .values_list("worker")
+        .annotate(count=Count("id"))
+        .order_by()
+    )
+    return dict(rows)
 
 
 def workers_able(*, lane: str, target: str) -> int:

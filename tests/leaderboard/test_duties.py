@@ -115,6 +115,8 @@ def test_a_job_that_kills_its_worker_ends_after_three(identifier, machine, alice
         "INFRA_ERROR: our build worker failed 3 times (the worker stopped answering during policy)."
     )
     assert Attempt.objects.filter(state="EXPIRED").count() == 3
+    (worker,) = alice_api.get("/api/v1/workers/").json()
+    assert worker["attempts_lost_last_day"] == 3
 
 
 def test_the_site_forgives_silence_while_it_was_away_itself(identifier, machine):
