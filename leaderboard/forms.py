@@ -57,30 +57,50 @@ class SubmissionForm(forms.Form):
         choices=[(target.slug, target.title) for target in TARGETS.values()],
         error_messages={"invalid_choice": "There is no target “%(value)s”. Pick one of the list."},
     )
-    language = forms.ChoiceField(choices=[("cuda", "CUDA C++ (.cu)"), ("cpp", "C++ (.cpp)")])
+    language = forms.ChoiceField(
+        choices=[("cuda", "CUDA C++ (.cu)"), ("cpp", "C++ (.cpp)")],
+        help_text="C++ is for the development target, CUDA for the others.",
+    )
     binding = forms.ChoiceField(
         choices=[
             (Binding.C.value, "c: plain pointers"),
             (Binding.TVM_FFI.value, "tvm-ffi: TensorViews"),
-        ]
+        ],
+        help_text="How the entry point takes its arguments.",
     )
-    name = forms.CharField(max_length=100)
+    name = forms.CharField(
+        max_length=100, help_text="What the board calls it. At most 100 characters."
+    )
     description = forms.CharField(
         max_length=4000, required=False, widget=forms.Textarea(attrs={"rows": 1})
     )
     source = forms.CharField(
         required=False,
         strip=False,
+        help_text="UTF-8 text, at most 1 MiB. "
+        "Stored as kernel.cu or kernel.cpp unless you name it below.",
         widget=forms.Textarea(
             attrs={"rows": 22, "class": "source", "spellcheck": "false", "autocapitalize": "off"}
         ),
     )
-    files = ManyFilesField(required=False)
-    entry_file = forms.CharField(max_length=200, required=False)
+    files = ManyFilesField(
+        required=False,
+        help_text="UTF-8 sources instead of pasted text. Several are allowed, with headers.",
+    )
+    entry_file = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Needed only where several files could be compiled.",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["problem"].choices = _problem_choices()
+
+    @property
+    def had_files(self) -> bool:
+        """Browsers do not send chosen files back with an error page, so the page says so."""
+        return any(self.files.getlist("files")) if self.is_bound and self.files else False
 
     def clean_source(self) -> str:
         """Browsers send CRLF; the sources keep the line ends that people typed."""
@@ -114,4 +134,6 @@ def _problem_choices() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 class TokenForm(forms.Form):
-    label = forms.CharField(max_length=100)
+    label = forms.CharField(
+        max_length=100, help_text="Where you will use it, such as “laptop” or “CI”."
+    )

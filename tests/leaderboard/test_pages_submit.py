@@ -95,6 +95,22 @@ def test_it_refuses_files_that_are_no_sources(signed_in: Client, data: bytes, te
     assert text in page.text
 
 
+def test_it_ties_hints_and_errors_to_their_fields(signed_in: Client):
+    page = Page(signed_in.post("/submit/", {**VALID, "name": ""}))
+    described = next(attrs for _, attrs in page.tags if attrs.get("id") == "id_name")
+    assert described["aria-invalid"] == "true"
+    for name in described["aria-describedby"].split():
+        assert name in page.attributes("id")
+    assert len(described["aria-describedby"].split()) == 2
+    assert "Browsers forget chosen files" not in page.text
+
+
+def test_it_asks_to_choose_files_again(signed_in: Client):
+    upload = SimpleUploadedFile("kernel.cu", b"\xff")
+    page = Page(signed_in.post("/submit/", {**VALID, "source": "", "files": upload}))
+    assert "Browsers forget chosen files, so choose them again." in page.text
+
+
 def test_it_refuses_both_a_paste_and_a_file(signed_in: Client):
     upload = SimpleUploadedFile("kernel.cu", KERNEL.encode())
     page = Page(signed_in.post("/submit/", {**VALID, "files": upload}))
