@@ -142,4 +142,6 @@ def test_it_starts_from_the_link_of_a_board(signed_in: Client):
 def test_it_needs_the_forgery_token(alice: User, problems):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(alice)
-    assert strict.post("/submit/", VALID).status_code == 403
+    page = Page(strict.post("/submit/", VALID))
+    assert page.status == 403
+    assert "The form was not accepted" in page.text
