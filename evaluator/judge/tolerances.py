@@ -2,9 +2,10 @@
 
 A bracket of n calls may take n * (span * (1 + share) + per_call_ns) + per_bracket_ns.
 
-GPU   share: the power limit slows a burst (up to 5 % seen); per call: launch by ctypes and gaps
-      between kernels; per bracket: two messages and two switches of the device between the
-      judge's context and the host's
+GPU   share: the power limit slows a burst more than single calls (5 % after 75 ms, not seen
+      after 20 ms); per call: launch by ctypes and gaps between kernels (2 to 4 us seen); per
+      bracket: two messages and two switches of the device between the judge's context and the
+      host's (0.8 to 1.2 ms seen on an H200, by the shortest of six)
 host  per call: the loop of the host's interpreter; per bracket: two messages through a pipe
 """
 
@@ -25,7 +26,7 @@ class Excess:
         return call_count * per_call_ns + self.per_bracket_ns
 
 
-GPU_EXCESS = Excess(share=0.06, per_call_ns=10_000, per_bracket_ns=1_500_000)
+GPU_EXCESS = Excess(share=0.04, per_call_ns=8_000, per_bracket_ns=1_500_000)
 HOST_EXCESS = Excess(share=0.5, per_call_ns=100_000, per_bracket_ns=3_000_000)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from evaluator.judge.tolerances import GPU_EXCESS
 from evaluator.records.evidence import BatchBracket, Ending, TimingEvidence, TimingSample
 from evaluator.records.verdicts import EvaluatorFault, Verdict
 from evaluator.stages import timing
@@ -36,6 +37,26 @@ def test_it_passes_the_recorded_run_and_computes_its_figures(gemm):
     assert seen.latency_ns == pytest.approx(752_900, rel=1e-4)
     assert seen.speedup == seen.baseline_latency_ns / seen.latency_ns
     assert 1.0 < seen.speedup_low <= seen.speedup <= seen.speedup_high < 1.02
+
+
+def test_it_passes_attention_under_the_power_limit(recorded):
+    value = recorded("timing/h200_mha_forward_causal.json")["evidence"]
+    result = timing.judge(TimingEvidence.model_validate(value))
+    assert result.message == "1318.0 us, 1.024x of cuDNN; noise 0.5%, limit 2.0%"
+    assert {batch.call_count for batch in result.evidence.batches} == {1, 10}
+
+
+def test_todays_tolerance_holds_for_every_recorded_run(recorded):
+    for case in ("gemm_wgmma", "guarded_instruction", "mha_forward_causal"):
+        seen = TimingEvidence.model_validate(recorded(f"timing/h200_{case}.json")["evidence"])
+        today = seen.model_copy(
+            update={
+                "tolerated_batch_excess": GPU_EXCESS.share,
+                "tolerated_batch_excess_ns": GPU_EXCESS.per_call_ns,
+                "tolerated_bracket_ns": GPU_EXCESS.per_bracket_ns,
+            }
+        )
+        assert timing.judge(today).passed, case
 
 
 def test_it_disputes_the_recorded_forger_by_the_judges_own_clock(recorded):
