@@ -36,3 +36,9 @@ def machine(problems: dict[str, object]) -> Machine:
     """A machine with a worker token that builds for and runs on every target."""
     _, secret = token_create(worker_name="lab-1")
     return Machine(name="lab-1", secret=secret)
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: pytest.FixtureRequest) -> None:
+    """The real hasher takes a third of a second on purpose; no test here is about it."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
