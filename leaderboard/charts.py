@@ -16,6 +16,9 @@ WIDTH, HEIGHT = 960, 340
 LEFT, RIGHT, TOP, BOTTOM = 64, 948, 12, 296
 """The still drawing's canvas and the edges of its plotting area, in its own units."""
 
+WHO = ("kernel", "baseline")
+MICROSECONDS, MILLISECONDS = ("µs", 1e3), ("ms", 1e6)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
@@ -37,11 +40,12 @@ class Still:
     baseline: tuple[tuple[str, str], ...]
     ticks: tuple[tuple[str, str], ...]
     borders: tuple[str, ...]
+    unit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Points (call number over all trials, microseconds) with what a pointer shows for each."""
+    """Points (call number over all trials, span in the chart's unit) with a text for each."""
 
     name: str
     symbol: str
@@ -53,28 +57,34 @@ class Series:
 def samples_chart(timing: TimingEvidence) -> Chart:
     """Every timed call of the kernel and of the baseline, in order, with the trials' borders."""
     per_trial = max(1, timing.planned_calls)
-    kernel = _series("kernel", "circle", timing.samples, per_trial)
-    baseline = _series(timing.baseline.name, "diamond-open", timing.baseline_samples, per_trial)
+    spans = [one.span_ns for one in (*timing.samples, *timing.baseline_samples)]
+    unit, factor = MICROSECONDS if max(spans, default=0) < 10e6 else MILLISECONDS
+    kernel = _series("kernel", "circle", timing.samples, per_trial, factor)
+    baseline = _series(
+        timing.baseline.name, "diamond-open", timing.baseline_samples, per_trial, factor
+    )
     borders = tuple(number * per_trial + 0.5 for number in range(1, timing.planned_trials))
     return Chart(
         name="samples",
-        figure=_figure((kernel, baseline), borders),
-        still=_still(kernel, baseline, borders),
+        figure=_figure((kernel, baseline), borders, unit),
+        still=_still(kernel, baseline, borders, unit),
         summary=f"{len(kernel.xs)} calls of the kernel and {len(baseline.xs)} of the baseline",
     )
 
 
-def _series(name: str, symbol: str, samples: tuple[TimingSample, ...], per_trial: int) -> Series:
+def _series(
+    name: str, symbol: str, samples: tuple[TimingSample, ...], per_trial: int, factor: float
+) -> Series:
     return Series(
         name=name,
         symbol=symbol,
         xs=tuple(sample.trial * per_trial + sample.call + 1 for sample in samples),
-        ys=tuple(sample.span_ns / 1e3 for sample in samples),
+        ys=tuple(sample.span_ns / factor for sample in samples),
         labels=tuple(f"trial {sample.trial + 1}, call {sample.call + 1}" for sample in samples),
     )
 
 
-def _figure(series: tuple[Series, ...], borders: tuple[float, ...]) -> dict[str, object]:
+def _figure(series: tuple[Series, ...], borders: tuple[float, ...], unit: str) -> dict[str, object]:
     figure = go.Figure()
     for number, one in enumerate(series):
         figure.add_scatter(
@@ -85,9 +95,7 @@ def _figure(series: tuple[Series, ...], borders: tuple[float, ...]) -> dict[str,
             mode="markers",
             meta={"series": number},
             marker={"symbol": one.symbol, "size": 6},
-            hovertemplate="%{text}<br>%{y:.2f} µs<extra>"
-            + ("kernel", "baseline")[number]
-            + "</extra>",
+            hovertemplate=f"%{{text}}<br>%{{y:.2f}} {unit}<extra>{WHO[number]}</extra>",
         )
     for border in borders:
         figure.add_vline(
@@ -105,12 +113,12 @@ def _figure(series: tuple[Series, ...], borders: tuple[float, ...]) -> dict[str,
             "showgrid": False,
             "range": [0, max((*series[0].xs, *series[1].xs), default=1) + 1],
         },
-        yaxis={"title": {"text": "span, µs"}, "zeroline": False},
+        yaxis={"title": {"text": f"span, {unit}"}, "zeroline": False},
     )
     return json.loads(figure.to_json(engine="json"))
 
 
-def _still(kernel: Series, baseline: Series, borders: tuple[float, ...]) -> Still:
+def _still(kernel: Series, baseline: Series, borders: tuple[float, ...], unit: str) -> Still:
     ys = (*kernel.ys, *baseline.ys)
     last = max((*kernel.xs, *baseline.xs), default=1)
     low, high = _padded(min(ys, default=0.0), max(ys, default=1.0))
@@ -126,6 +134,7 @@ def _still(kernel: Series, baseline: Series, borders: tuple[float, ...]) -> Stil
         baseline=tuple((across(x), down(y)) for x, y in zip(baseline.xs, baseline.ys, strict=True)),
         ticks=tuple((down(y), f"{y:g}") for y in _ticks(low, high)),
         borders=tuple(across(border) for border in borders),
+        unit=unit,
     )
 
 

@@ -457,7 +457,7 @@ def timing(
                 trial=trial,
                 call_count=20,
                 wall_ns=int(latency_ns * 20 * (1.006 + 0.002 * trial)),
-                warm_span_ns=int(latency_ns),
+                warm_span_ns=int(latency_ns * 20),
             )
             for trial in range(3)
         ),
@@ -476,7 +476,8 @@ def timing(
         speedup_low=speedup * (1 - width),
         speedup_high=speedup * (1 + width),
         noise=noise,
-        baseline_noise=0.006,
+        spread=0.009,
+        baseline_spread=0.006,
     )
     return Verdict.PASSED, f"noise {noise:.1%}, limit 2.0%", evidence
 

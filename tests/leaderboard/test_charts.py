@@ -31,6 +31,15 @@ def test_it_parts_the_trials():
     assert len(chart.still.borders) == 2
 
 
+def test_it_writes_long_spans_in_milliseconds():
+    evidence = timing()
+    slow = evidence.samples[0].model_copy(update={"span_ns": 12_000_000})
+    chart = samples_chart(evidence.model_copy(update={"samples": (slow,)}))
+    assert chart.figure["data"][0]["y"] == [12.0]
+    assert chart.figure["layout"]["yaxis"]["title"]["text"] == "span, ms"
+    assert chart.still.unit == "ms"
+
+
 def test_it_is_plain_json_without_a_template():
     text = json.dumps(samples_chart(timing()).figure, allow_nan=False)
     assert "bdata" not in text

@@ -47,7 +47,7 @@ def test_it_shows_resources_samples_clocks_and_the_judges_batches(client, one, g
     assert "gemm_wgmma<128, 256, 64> 168 0 0 0 1 024".replace(" ", "") in text.replace(
         " ", ""
     ).replace("\u202f", "")
-    assert "Batches on the judge's own clock. Tolerated: 5.0 % + 5.000 µs over the span" in text
+    assert "the reported span plus 5 % and 5.000 µs a call" in text
     assert "All 300 samples as a table" in text
     assert "Temperature 52 to 54 °C" in text
     assert "SM clock 1950 MHz to 1980 MHz" in text

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
+from evaluator.judge.tolerances import Excess
 from evaluator.records.evidence import BatchBracket, DeviceReading, TimingEvidence, TimingSample
 
 
@@ -25,10 +26,16 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRow:
-    """`excess` is the wall time per call over the reported span, as a fraction of the span."""
+    """`allowed_ns` is the longest wall time that fits the reported span; `share` is of that.
+
+    The judge decides by the shortest bracket of each size, which `decides` marks.
+    """
 
     batch: BatchBracket
-    excess: float | None
+    span_per_call_ns: float | None
+    allowed_ns: float
+    share: float
+    decides: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +65,7 @@ def timing_view(timing: TimingEvidence) -> TimingView:
             *_trial_rows(timing.samples, "this kernel", is_baseline=False),
             *_trial_rows(timing.baseline_samples, timing.baseline.name, is_baseline=True),
         ),
-        batches=tuple(_batch_row(batch) for batch in timing.batches),
+        batches=_batch_rows(timing),
         readings=_readings([sample.reading for sample in timing.samples if sample.reading]),
     )
 
@@ -88,9 +95,35 @@ def _trial_row(group: Sequence[TimingSample], who: str, is_baseline: bool) -> Tr
     )
 
 
-def _batch_row(batch: BatchBracket) -> BatchRow:
-    span = batch.warm_span_ns
-    return BatchRow(batch=batch, excess=batch.wall_per_call_ns / span - 1 if span else None)
+def _batch_rows(timing: TimingEvidence) -> tuple[BatchRow, ...]:
+    """None where no sample was taken, since there is no reported span to compare with."""
+    if not timing.samples:
+        return ()
+    excess = Excess(
+        share=timing.tolerated_batch_excess,
+        per_call_ns=timing.tolerated_batch_excess_ns,
+        per_bracket_ns=timing.tolerated_bracket_ns,
+    )
+    reported_ns = median(sample.span_ns for sample in timing.samples)
+    shortest = {
+        count: min(one.wall_ns for one in timing.batches if one.call_count == count)
+        for count in {one.call_count for one in timing.batches}
+    }
+    return tuple(
+        _batch_row(batch, excess.allowed_ns(reported_ns, batch.call_count), shortest)
+        for batch in timing.batches
+    )
+
+
+def _batch_row(batch: BatchBracket, allowed_ns: float, shortest: dict[int, int]) -> BatchRow:
+    span_ns, count = batch.warm_span_ns, batch.call_count
+    return BatchRow(
+        batch=batch,
+        span_per_call_ns=span_ns / count if span_ns is not None else None,
+        allowed_ns=allowed_ns,
+        share=batch.wall_ns / allowed_ns,
+        decides=batch.wall_ns == shortest[count],
+    )
 
 
 def _readings(readings: Sequence[DeviceReading]) -> Readings:
