@@ -17,7 +17,7 @@ class Target:
     peak_flops       dense bf16 tensor rate, FLOP/s, vendor's data sheet; None on `host`
     memory_bandwidth bytes/s, vendor's data sheet; None on `host`
     families         opcode families whose execution counts as target instructions
-    noise_limit      largest noise (fraction) that still ranks
+    noise_limit      a speedup ranks if it is known to plus or minus this share
     """
 
     slug: str

@@ -54,7 +54,7 @@ class Site:
         except urllib.error.HTTPError as error:
             problem = json.loads(error.read() or b"{}")
             if error.code == 409 and "duplicate_of" in problem:
-                return self.call("GET", f"/api/v1/submissions/{problem['duplicate_of']}/")
+                return self.call("GET", f"/api/v1/submissions/{problem['duplicate_of']['id']}/")
             raise SystemExit(
                 f"{method} {path}: {error.code} {json.dumps(problem, indent=2)}"
             ) from None

@@ -69,6 +69,8 @@ class Judge:
         self._driver = _driver() if target.is_gpu else None
         self._readings = Readings() if target.is_gpu else None
         self._stopwatch: Stopwatch | None = None
+        if not target.is_gpu:
+            torch.set_num_threads(1)  # the candidate has one core, so the baseline has one too
 
     def sanitize(self, work: Work) -> SanitizerEvidence:
         return sanitize(work, self._sandbox, self._toolchain, seconds=self._sanitizer_seconds)

@@ -7,7 +7,7 @@ from evaluator.sandbox import Sandbox
 from evaluator.toolchain import Toolchain
 from evaluator.work import Work
 
-SANITIZER_SECONDS = 120.0
+SANITIZER_SECONDS = 45.0
 ERROR_EXIT = 99
 REPORT = "memcheck.txt"
 KEPT_CHARACTERS = 64 << 10

@@ -1,11 +1,15 @@
 """From samples to latency, noise and an interval. Pure.
 
 latency   mean of the trial medians, as the paper reports it
-noise     the larger of: interquartile range over median of all samples pooled; spread of the
+spread    the larger of: interquartile range over median of all samples pooled; range of the
           trial medians over their mean
-interval  95 %, bootstrap: in each of ROUNDS rounds the blocks of each trial are drawn anew with
-          replacement, for candidate and baseline apart, and the speedup computed again; blocks,
-          not calls, since neighbouring calls share clock and temperature
+interval  95 %, bootstrap: in each of ROUNDS rounds the pairs of blocks of each trial are drawn
+          anew with replacement and the speedup computed again; blocks, not calls, since
+          neighbouring calls share clock and temperature; pairs, since a block of the candidate
+          and the baseline's beside it share them too
+noise     half the interval's width over the speedup: what a rank by speedup is uncertain by. A
+          GPU at its power limit moves its clock by several per cent; candidate and baseline move
+          together, so their ratio is known far better than either time
 """
 
 import random
@@ -15,7 +19,7 @@ from statistics import fmean, median, quantiles
 
 from evaluator.records.evidence import TimingSample
 
-BLOCKS = 5
+BLOCKS = 10
 ROUNDS = 1000
 BOOTSTRAP_SEED = 20
 LOW, HIGH = 0.025, 0.975
@@ -30,6 +34,11 @@ class Speedup:
     ratio: float
     low: float
     high: float
+
+    @property
+    def noise(self) -> float:
+        """A fraction; 0.02 means that the speedup is known to plus or minus 2 %."""
+        return (self.high - self.low) / 2 / self.ratio
 
 
 def block_size(calls: int) -> int:
@@ -46,8 +55,8 @@ def latency_ns(trials: Trials) -> float:
     return fmean(median(spans) for spans in trials)
 
 
-def noise(trials: Trials) -> float:
-    """A fraction; 0.02 means 2 %."""
+def spread(trials: Trials) -> float:
+    """Of one kernel's own spans, a fraction; 0.02 means 2 %."""
     pooled = [span for spans in trials for span in spans]
     middle = median(pooled)
     if middle <= 0 or len(pooled) < 2:
@@ -61,11 +70,7 @@ def speedup(candidate: Trials, baseline: Trials, block: int) -> Speedup:
     """`block` calls were taken together, candidate and baseline in turn."""
     latency, base = latency_ns(candidate), latency_ns(baseline)
     source = random.Random(BOOTSTRAP_SEED)  # noqa: S311  the interval must be reproducible
-    ratios = sorted(
-        latency_ns(_resampled(baseline, block, source))
-        / latency_ns(_resampled(candidate, block, source))
-        for _ in range(ROUNDS)
-    )
+    ratios = sorted(_ratio_anew(candidate, baseline, block, source) for _ in range(ROUNDS))
     return Speedup(
         latency_ns=latency,
         baseline_latency_ns=base,
@@ -75,10 +80,16 @@ def speedup(candidate: Trials, baseline: Trials, block: int) -> Speedup:
     )
 
 
-def _resampled(trials: Trials, block: int, source: random.Random) -> Trials:
-    return [_drawn(spans, block, source) for spans in trials]
+def _ratio_anew(candidate: Trials, baseline: Trials, block: int, source: random.Random) -> float:
+    drawn: list[tuple[list[int], list[int]]] = []
+    for spans, others in zip(candidate, baseline, strict=True):
+        pairs = list(zip(_blocks(spans, block), _blocks(others, block), strict=True))
+        chosen = source.choices(pairs, k=len(pairs))
+        drawn.append(
+            ([ns for pair in chosen for ns in pair[0]], [ns for pair in chosen for ns in pair[1]])
+        )
+    return latency_ns([pair[1] for pair in drawn]) / latency_ns([pair[0] for pair in drawn])
 
 
-def _drawn(spans: list[int], block: int, source: random.Random) -> list[int]:
-    blocks = [spans[start : start + block] for start in range(0, len(spans), block)]
-    return [span for chosen in source.choices(blocks, k=len(blocks)) for span in chosen]
+def _blocks(spans: list[int], block: int) -> list[list[int]]:
+    return [spans[start : start + block] for start in range(0, len(spans), block)]

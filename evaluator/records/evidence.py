@@ -284,5 +284,6 @@ class TimingEvidence(Record):
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
-    noise: float | None = None
-    baseline_noise: float | None = None
+    noise: float | None = Field(default=None, description="the speedup is known to +- this share")
+    spread: float | None = Field(default=None, description="of the candidate's own samples")
+    baseline_spread: float | None = None

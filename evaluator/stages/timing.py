@@ -7,7 +7,8 @@ Verdicts  PASSED; RUNTIME_ERROR, TIMEOUT, OUT_OF_MEMORY: how the process failed;
           NO_KERNEL: a call launched nothing; OUT_OF_BOUNDS_WRITE, INPUT_MUTATED,
           INCORRECT_NUMERICAL: a verified call was wrong; TIMING_DISPUTED: work outside the calls,
           a changing set of kernels, a span that the judge's clock contradicts or that the
-          hardware does not allow; INCONCLUSIVE: noise above the limit, ATTEMPTS times
+          hardware does not allow; INCONCLUSIVE: the speedup is not known to within
+          the noise limit, or the samples scatter beyond SPREAD_FACTOR times that, ATTEMPTS times
 Raises    EvaluatorFault: records without times, samples missing though nothing failed
 Source    CUPTI activity records (kernels, copies, memsets) on a GPU; the wall clock on `host`
 
@@ -22,7 +23,7 @@ from statistics import median
 
 from evaluator.bench import Bench
 from evaluator.device import device_of
-from evaluator.judge.statistics import block_size, noise, spans_by_trial, speedup
+from evaluator.judge.statistics import block_size, spans_by_trial, speedup, spread
 from evaluator.judge.tolerances import Excess
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import BatchBracket, Ending, TimingEvidence
@@ -33,6 +34,8 @@ from evaluator.work import Work
 ATTEMPTS = 3
 # Device timestamps come in steps of 32 ns: a spread of five steps says nothing about the kernel.
 RESOLUTION_NS = 160
+# A kernel that is now fast, now slow has no latency to rank, however sure its mean ratio is.
+SPREAD_FACTOR = 5
 
 Result = StageResult[TimingEvidence]
 
@@ -166,20 +169,23 @@ def _with_figures(evidence: TimingEvidence) -> TimingEvidence:
             "speedup": figures.ratio,
             "speedup_low": figures.low,
             "speedup_high": figures.high,
-            "noise": noise(candidate),
-            "baseline_noise": noise(baseline),
+            "noise": figures.noise,
+            "spread": spread(candidate),
+            "baseline_spread": spread(baseline),
         }
     )
 
 
 def _noise_finding(evidence: TimingEvidence) -> Finding | None:
-    for name, noise_seen, latency_ns in (
-        ("candidate", evidence.noise, evidence.latency_ns),
-        ("baseline", evidence.baseline_noise, evidence.baseline_latency_ns),
+    steps = [RESOLUTION_NS / ns for ns in (evidence.latency_ns, evidence.baseline_latency_ns) if ns]
+    limit = max(evidence.noise_limit, *steps)
+    for what, seen, allowed in (
+        ("the speedup is known to +-{}", evidence.noise, limit),
+        ("the candidate's samples spread by {}", evidence.spread, SPREAD_FACTOR * limit),
+        ("the baseline's samples spread by {}", evidence.baseline_spread, SPREAD_FACTOR * limit),
     ):
-        limit = max(evidence.noise_limit, RESOLUTION_NS / (latency_ns or RESOLUTION_NS))
-        if noise_seen is not None and noise_seen > limit:
-            return Verdict.INCONCLUSIVE, f"noise of the {name} {noise_seen:.1%}, limit {limit:.1%}"
+        if seen is not None and seen > allowed:
+            return Verdict.INCONCLUSIVE, f"{what.format(f'{seen:.1%}')}, limit {allowed:.1%}"
     return None
 
 
@@ -202,5 +208,5 @@ def _passed_text(evidence: TimingEvidence) -> str:
     assert evidence.noise is not None
     return (
         f"{evidence.latency_ns / 1e3:.1f} us, {evidence.speedup:.3f}x of "
-        f"{evidence.baseline.name}; noise {evidence.noise:.1%}, limit {evidence.noise_limit:.1%}"
+        f"{evidence.baseline.name} (+-{evidence.noise:.1%}, limit {evidence.noise_limit:.1%})"
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.judge.statistics import latency_ns, noise, speedup
+from evaluator.judge.statistics import latency_ns, speedup, spread
 from evaluator.judge.tolerances import Excess, speed_of_light_ns
 from evaluator.problems import find_problem
 from evaluator.targets import find_target
@@ -14,14 +14,31 @@ def test_latency_is_the_mean_of_the_trial_medians():
     assert latency_ns([[1, 2, 90], [4, 4, 4], [6, 6, 7]]) == 4.0
 
 
-def test_noise_is_the_quartile_range_over_the_median():
-    assert noise([[100, 104, 108, 112] * 5]) == pytest.approx(12 / 106, rel=0.2)
-    assert noise(STEADY) == 0.0
+def test_the_spread_is_the_quartile_range_over_the_median():
+    assert spread([[100, 104, 108, 112] * 5]) == pytest.approx(12 / 106, rel=0.2)
+    assert spread(STEADY) == 0.0
 
 
-def test_one_hiccup_is_no_noise_but_drifting_trials_are():
-    assert noise([[100] * 19 + [900]] * 3) == 0.0
-    assert noise([[100] * 20] * 4 + [[110] * 20]) == pytest.approx(10 / 102)
+def test_one_hiccup_is_no_spread_but_drifting_trials_are():
+    assert spread([[100] * 19 + [900]] * 3) == 0.0
+    assert spread([[100] * 20] * 4 + [[110] * 20]) == pytest.approx(10 / 102)
+
+
+def test_a_clock_that_slows_both_alike_adds_no_noise_to_their_ratio():
+    clock = [1.0, 1.02, 1.05, 1.08, 1.1]
+    candidate = [[round(1_000 * slow) for slow in clock for _ in range(5)]] * 3
+    baseline = [[round(1_200 * slow) for slow in clock for _ in range(5)]] * 3
+    found = speedup(candidate, baseline, block=5)
+    assert spread(candidate) > 0.05
+    assert found.ratio == pytest.approx(1.2)
+    assert found.noise < 0.001
+
+
+def test_noise_is_half_the_interval_over_the_ratio():
+    candidate = [[100] * 10 + [110] * 10 + [105] * 10] * 3
+    found = speedup(candidate, [[105] * 30] * 3, block=10)
+    assert found.noise == pytest.approx((found.high - found.low) / 2 / found.ratio)
+    assert found.noise > 0.01
 
 
 def test_the_interval_holds_the_ratio_and_is_a_point_for_constant_spans():
