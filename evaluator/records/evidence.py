@@ -6,9 +6,9 @@ unknown is None with a reason beside it.
 
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from evaluator.records.base import Record
+from evaluator.records.base import JsonValue, Record
 from evaluator.records.problem import Baseline, Tolerance
 from evaluator.records.verdicts import InstructionStatus, Tier
 
@@ -287,3 +287,16 @@ class TimingEvidence(Record):
     noise: float | None = Field(default=None, description="the speedup is known to +- this share")
     spread: float | None = Field(default=None, description="of the candidate's own samples")
     baseline_spread: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_records_called_the_spread_noise(cls, value: JsonValue) -> JsonValue:
+        """Records of the first day had `noise` and `baseline_noise` for the samples' spread."""
+        if not isinstance(value, dict) or "baseline_noise" not in value:
+            return value
+        known = {**value, "spread": value.get("noise"), "noise": None}
+        known["baseline_spread"] = known.pop("baseline_noise")
+        low, high, ratio = (known.get(f"speedup{end}") for end in ("_low", "_high", ""))
+        if ratio:
+            known["noise"] = (high - low) / 2 / ratio
+        return known
