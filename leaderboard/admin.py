@@ -51,7 +51,16 @@ class EvaluationAdmin(ReadOnly):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnly):
-    list_display = ("prefix", "scope", "user", "worker_name", "last_used_at", "revoked_at")
+    list_display = (
+        "prefix",
+        "scope",
+        "user",
+        "worker_name",
+        "lanes",
+        "targets",
+        "last_used_at",
+        "revoked_at",
+    )
     list_select_related = ("user",)
     actions = ("revoke",)
 

@@ -105,6 +105,11 @@ class NotAllowed(Refusal):
     title = "You may not do this"
 
 
+class OutOfScope(Refusal):
+    status = 403
+    title = "The token does not serve this"
+
+
 class NotPossible(Refusal):
     status = 409
     title = "The submission's state does not permit this"

@@ -28,6 +28,7 @@ from leaderboard.refusals import FieldError, InvalidBody
 from leaderboard.services.artifacts import artifact_permit, artifact_put
 from leaderboard.services.attempts import attempt_claim, attempt_heartbeat
 from leaderboard.services.completion import attempt_complete
+from leaderboard.services.permits import permit_attempt, permit_offer
 from leaderboard.services.stages import stage_post
 from leaderboard.services.workers import worker_hello, worker_seen
 
@@ -59,7 +60,9 @@ def record_response(record: Record) -> Response:
 class Hello(WorkerView):
     @extend_schema(request=schema.AnyObject, responses=schema.AnyObject)
     def post(self, request: Request) -> Response:
-        worker = worker_hello(hello=read_record(request, WorkerHello), token=request.auth)
+        hello = read_record(request, WorkerHello)
+        permit_offer(token=request.auth, hello=hello)
+        worker = worker_hello(hello=hello, token=request.auth)
         return Response({"name": worker.name, "state": worker.state})
 
 
@@ -67,6 +70,9 @@ class Claim(WorkerView):
     @extend_schema(request=schema.AnyObject, responses={200: schema.AnyObject, 204: None})
     def post(self, request: Request) -> Response:
         claim = read_record(request, ClaimRequest)
+        permit_offer(token=request.auth, hello=claim.worker)
+        if claim.attempt is not None:
+            permit_attempt(token=request.auth, attempt_id=claim.attempt)
         worker_seen(hello=claim.worker, token=request.auth)
         order = attempt_claim(hello=claim.worker, attempt_id=claim.attempt)
         return Response(status=204) if order is None else record_response(order)
@@ -75,6 +81,7 @@ class Claim(WorkerView):
 class AttemptHeartbeat(WorkerView):
     @extend_schema(request=schema.AnyObject, responses=schema.AnyObject)
     def post(self, request: Request, attempt_id: str) -> Response:
+        permit_attempt(token=request.auth, attempt_id=attempt_id)
         beat = read_record(request, Heartbeat)
         return record_response(attempt_heartbeat(attempt_id=attempt_id, beat=beat))
 
@@ -82,6 +89,7 @@ class AttemptHeartbeat(WorkerView):
 class AttemptStages(WorkerView):
     @extend_schema(request=schema.AnyObject, responses=schema.AnyObject)
     def post(self, request: Request, attempt_id: str) -> Response:
+        permit_attempt(token=request.auth, attempt_id=attempt_id)
         body = read_json(request, settings.PTXBOARD_MAX_STAGE_BYTES).value
         record = stage_post(attempt_id=attempt_id, fence=_fence(body), value=body.get("result"))
         return Response({"stage": record.stage, "digest": record.digest})
@@ -98,6 +106,7 @@ def _fence(body: dict[str, Any]) -> str:
 class AttemptComplete(WorkerView):
     @extend_schema(request=schema.AnyObject, responses=schema.AnyObject)
     def post(self, request: Request, attempt_id: str) -> Response:
+        permit_attempt(token=request.auth, attempt_id=attempt_id)
         completion = read_record(request, Completion)
         attempt = attempt_complete(attempt_id=attempt_id, completion=completion)
         return Response({"attempt": str(attempt.pk), "state": attempt.state})
@@ -113,10 +122,9 @@ class WorkerArtifact(WorkerView):
         responses={201: schema.AnyObject, 200: schema.AnyObject},
     )
     def put(self, request: Request, sha256: str) -> HttpResponse | Response:
-        artifact_permit(
-            attempt_id=request.headers.get(ATTEMPT_HEADER, ""),
-            fence=request.headers.get(FENCE_HEADER, ""),
-        )
+        attempt_id = request.headers.get(ATTEMPT_HEADER, "")
+        permit_attempt(token=request.auth, attempt_id=attempt_id)
+        artifact_permit(attempt_id=attempt_id, fence=request.headers.get(FENCE_HEADER, ""))
         chunks = body_chunks(plain_request(request), settings.PTXBOARD_MAX_ARTIFACT_BYTES)
         artifact, created = artifact_put(sha256=sha256, chunks=chunks)
         body = {"sha256": artifact.sha256, "byte_count": artifact.byte_count}

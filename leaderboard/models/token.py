@@ -8,6 +8,8 @@ from django.db.models import Q
 
 
 class ApiToken(models.Model):
+    """A worker's token serves `lanes`: building for every target, running on `targets` only."""
+
     class Scope(models.TextChoices):
         SUBMIT = "submit"
         WORKER = "worker"
@@ -20,6 +22,8 @@ class ApiToken(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE
     )
     worker_name = models.CharField(max_length=100, blank=True)
+    lanes = models.JSONField(default=list, blank=True)
+    targets = models.JSONField(default=list, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -37,6 +41,15 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}... ({self.scope})"
+
+    def serves(self, *, lane: str, target: str) -> bool:
+        return lane in self.lanes and (lane == "build" or target in self.targets)
+
+    @property
+    def scope_words(self) -> str:
+        """What a worker's token may do, for messages."""
+        runs = f"run on {', '.join(self.targets)}" if self.targets else ""
+        return " and ".join(filter(None, ["build" if "build" in self.lanes else "", runs]))
 
     def refusal(self, now: datetime) -> str | None:
         """Why this token opens nothing any more; None while it is good."""

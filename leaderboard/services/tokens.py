@@ -1,6 +1,7 @@
 """Making and finding tokens: the secret is shown once, its SHA-256 is kept."""
 
 import secrets
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -8,6 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluator.records.base import sha256_hex
+from evaluator.records.verdicts import Lane
+from evaluator.targets import TARGETS
 from leaderboard.models import ApiToken
 from leaderboard.services.audit import audit_append
 
@@ -15,16 +18,27 @@ PREFIXES = {ApiToken.Scope.SUBMIT: "ptxs_", ApiToken.Scope.WORKER: "ptxw_"}
 USE_NOTED_EVERY = timedelta(minutes=1)
 
 
+class BadScope(ValueError):
+    """A worker token that would open nothing, or names what there is not."""
+
+
 @transaction.atomic
 def token_create(
     *,
     user: User | None = None,
     worker_name: str = "",
+    lanes: Sequence[str] = (),
+    targets: Sequence[str] = (),
     label: str = "",
     expires_at: datetime | None = None,
     secret: str = "",
 ) -> tuple[ApiToken, str]:
-    """A submit token of a user or a worker token of a machine, with its secret."""
+    """A submit token of a user or a worker token of a machine, with its secret.
+
+    A worker's token serves the lanes and targets named here; a target implies its GPU lane.
+    Raises BadScope.
+    """
+    served = _served_lanes(lanes, targets) if not user else []
     scope = ApiToken.Scope.SUBMIT if user else ApiToken.Scope.WORKER
     secret = secret or PREFIXES[scope] + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
@@ -34,13 +48,32 @@ def token_create(
         label=label,
         user=user,
         worker_name=worker_name,
+        lanes=served,
+        targets=list(dict.fromkeys(targets)),
         expires_at=expires_at,
     )
     owner = user.get_username() if user else worker_name
     audit_append(
-        actor="operator", action="token.created", subject=token.prefix, detail={"for": owner}
+        actor="operator",
+        action="token.created",
+        subject=token.prefix,
+        detail={"for": owner, "lanes": token.lanes, "targets": token.targets},
     )
     return token, secret
+
+
+def _served_lanes(lanes: Sequence[str], targets: Sequence[str]) -> list[str]:
+    known = [lane.value for lane in Lane]
+    if wrong := [one for one in lanes if one not in known]:
+        raise BadScope(f"there is no lane {wrong[0]!r}; lanes are: {', '.join(known)}")
+    if wrong := [one for one in targets if one not in TARGETS]:
+        raise BadScope(f"there is no target {wrong[0]!r}; targets are: {', '.join(TARGETS)}")
+    if not targets and Lane.BUILD not in lanes:
+        raise BadScope(
+            "a worker token names what it serves: lane build, targets "
+            f"({', '.join(TARGETS)}), or both; {'lane gpu alone' if lanes else 'nothing'} was given"
+        )
+    return [one for one in known if one in lanes or (one == Lane.GPU and targets)]
 
 
 def token_find(*, secret: str) -> ApiToken | None:

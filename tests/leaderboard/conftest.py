@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from kombu.exceptions import OperationalError
 
+from evaluator.targets import TARGETS
 from leaderboard.services.tokens import token_create
 from tests.leaderboard.machine import Machine
 
@@ -34,7 +35,7 @@ def doorbell(monkeypatch: pytest.MonkeyPatch, private_var: Path) -> Doorbell:
 @pytest.fixture
 def machine(problems: dict[str, object]) -> Machine:
     """A machine with a worker token that builds for and runs on every target."""
-    _, secret = token_create(worker_name="lab-1")
+    _, secret = token_create(worker_name="lab-1", lanes=["build"], targets=list(TARGETS))
     return Machine(name="lab-1", secret=secret)
 
 

@@ -280,7 +280,7 @@ def test_a_wrong_token_gets_401(problems, visitor_api, header):
 
 @pytest.mark.parametrize("scheme", ["Token", "Worker"])
 def test_a_worker_token_gets_403_that_says_so(problems, visitor_api, scheme):
-    _, secret = token_create(worker_name="lab-1")
+    _, secret = token_create(worker_name="lab-1", lanes=["build"])
     visitor_api.credentials(HTTP_AUTHORIZATION=f"{scheme} {secret}")
     assert "worker token" in problem_of(post(visitor_api, host_body()), 403)["detail"]
 

@@ -23,12 +23,32 @@ def test_the_catalogue_is_stored_whole_and_in_order(db):
 
 
 def test_a_worker_token_is_printed_once(db, capsys):
-    call_command("create_token", worker="lab-1")
+    call_command("create_token", worker="lab-1", lane="build")
     secret = capsys.readouterr().out.strip()
     assert re.fullmatch(r"ptxw_\S{40,}", secret)
     token = token_find(secret=secret)
     assert (token.scope, token.worker_name) == ("worker", "lab-1")
+    assert (token.lanes, token.targets) == (["build"], [])
     assert AuditEntry.objects.get().subject == secret[:10]
+
+
+def test_a_worker_token_may_serve_targets_and_builds(db, capsys):
+    words = ["--worker", "rack", "--lane", "build", "--target", "h200", "host"]
+    call_command("create_token", *words)
+    token = token_find(secret=capsys.readouterr().out.strip())
+    assert (token.lanes, token.targets) == (["build", "gpu"], ["h200", "host"])
+    assert token.scope_words == "build and run on h200, host"
+
+
+def test_a_worker_token_for_nothing_is_refused_in_words(db):
+    with pytest.raises(CommandError, match="nothing was given. Add --lane build or --target NAME"):
+        call_command("create_token", worker="lab-1")
+    assert ApiToken.objects.count() == 0
+
+
+def test_a_user_token_takes_no_lane(alice):
+    with pytest.raises(CommandError, match="a user only submits"):
+        call_command("create_token", user="alice", lane="build")
 
 
 def test_a_user_token_may_expire(alice, capsys):

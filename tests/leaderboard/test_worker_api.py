@@ -11,6 +11,7 @@ from django.utils import timezone
 from evaluator.records.evaluation import JobOrder
 from evaluator.records.evidence import Artifact as ArtifactRecord
 from evaluator.records.verdicts import Verdict
+from evaluator.targets import TARGETS
 from leaderboard.models import (
     Artifact,
     Attempt,
@@ -514,7 +515,7 @@ def test_of_eight_claims_at_once_one_wins():
         by=entrant_of(user=user), problem=factories.Problem.objects.get(name="gemm_n256_k256")
     )
     attempt = str(factories.queued(one).pk)
-    _, secret = token_create(worker_name="lab")
+    _, secret = token_create(worker_name="lab", lanes=["build"], targets=list(TARGETS))
 
     def claim(number):
         try:

@@ -135,7 +135,7 @@ def _start(name: str, command: list[str]) -> Process:
     log = _log_folder() / f"{name}.log"
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if "worker" in command and "evaluator" in command:
-        _, secret = token_create(worker_name=f"demo-{name}", label="demo")
+        _, secret = token_create(worker_name=f"demo-{name}", label="demo", **_duties(name))
         environment["PTXBOARD_WORKER_TOKEN"] = secret
         environment["PTXBOARD_BROKER_URL"] = settings.PTXBOARD_BROKER_URL
         environment["PTXBOARD_VAR"] = str(settings.PTXBOARD_VAR)
@@ -150,6 +150,11 @@ def _start(name: str, command: list[str]) -> Process:
             start_new_session=True,
         )
     return Process(name=name, popen=popen, log=log)
+
+
+def _duties(name: str) -> dict[str, list[str]]:
+    """What the worker of this name may claim: its token serves nothing else."""
+    return {"lanes": ["build"]} if name == "build" else {"targets": [name]}
 
 
 def _stop(processes: list[Process]) -> None:
