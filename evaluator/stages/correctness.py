@@ -105,6 +105,8 @@ def _wrong_outputs(trial: CorrectnessTrial, tolerance: Tolerance) -> Iterator[Fi
 def _unwritten_text(output: OutputError) -> str:
     count, total = output.unwritten_count, output.element_count
     text = f"output {output.name}: {count} of {total} elements never written"
+    if count < total and output.bad_count == count:
+        text += f", first at {output.first_bad_index}"
     if count == total:
         text += "; check the launch for errors (cudaGetLastError): perhaps no kernel ran"
     return text

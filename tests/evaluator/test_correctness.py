@@ -70,6 +70,19 @@ def test_unwritten_comes_before_wrong_and_tells_a_missing_launch():
     assert result.message.startswith("output C: 1000 of 1000 elements never written; check the ")
 
 
+def test_a_tail_that_was_never_written_is_counted_and_placed():
+    tail = wrong(unwritten_count=232, bad_count=232)
+    result = correctness.judge(evidence(trial(0, tail), trial(1), trial(2)))
+    assert result.verdict is Verdict.INCORRECT_NUMERICAL
+    assert result.message == "output C: 232 of 1000 elements never written, first at (768,)"
+
+
+def test_unwritten_elements_among_wrong_ones_are_not_given_the_wrong_ones_place():
+    mixed = wrong(unwritten_count=2, bad_count=232)
+    result = correctness.judge(evidence(trial(0, mixed), trial(1), trial(2)))
+    assert result.message == "output C: 2 of 1000 elements never written"
+
+
 def test_a_constant_ratio_and_values_that_are_not_finite_are_told():
     output = wrong(constant_ratio=0.6931, nonfinite_count=3, first_bad_actual=None)
     message = correctness.judge(evidence(trial(0, output), trial(1), trial(2))).message

@@ -99,7 +99,7 @@ def test_it_tells_elements_that_were_never_written(checked):
     body = "uint16_t last = C[65535]; multiply(A, B, C); C[65535] = last;"
     result = checked(source(body))
     assert result.verdict is Verdict.INCORRECT_NUMERICAL
-    assert result.message == "output C: 1 of 65536 elements never written"
+    assert result.message == "output C: 1 of 65536 elements never written, first at (255, 255)"
 
 
 @pytest.mark.parametrize("place", ["C[65536]", "C[-1]"])
