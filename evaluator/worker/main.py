@@ -192,6 +192,6 @@ def _token() -> str:
     if not token:
         raise EvaluatorFault(
             "PTXBOARD_WORKER_TOKEN is not set; make one on the site with "
-            "'python manage.py create_token --worker NAME'"
+            "'python manage.py create_token --worker NAME' with --lane build or --target NAME"
         )
     return token

@@ -16,7 +16,7 @@ def permit_offer(*, token: ApiToken, hello: WorkerHello) -> None:
 
 
 def permit_attempt(*, token: ApiToken, attempt_id: str) -> Attempt:
-    """The attempt, where the token serves its lane and target. Raises AttemptUnknown, OutOfScope."""
+    """The attempt, where the token serves it. Raises AttemptUnknown, OutOfScope."""
     attempt = attempt_find(attempt_id)
     _permit(token, attempt.lane, attempt.target)
     return attempt

@@ -41,7 +41,9 @@ def test_a_worker_token_may_serve_targets_and_builds(db, capsys):
 
 
 def test_a_worker_token_for_nothing_is_refused_in_words(db):
-    with pytest.raises(CommandError, match="nothing was given. Add --lane build or --target NAME"):
+    with pytest.raises(
+        CommandError, match=r"nothing was given\. Add --lane build or --target NAME"
+    ):
         call_command("create_token", worker="lab-1")
     assert ApiToken.objects.count() == 0
 

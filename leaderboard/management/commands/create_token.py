@@ -18,15 +18,13 @@ class Command(BaseCommand):
         owner = parser.add_mutually_exclusive_group(required=True)
         owner.add_argument("--user", help="name of an existing user")
         owner.add_argument("--worker", help="name of the machine or pool")
-        parser.add_argument(
-            "--lane", choices=["build"], help="the worker may build, for any target"
-        )
+        parser.add_argument("--lane", choices=["build"], help="may build, for any target")
         parser.add_argument(
             "--target",
             nargs="+",
             action="extend",
             choices=list(TARGETS),
-            help="the worker may run kernels of these targets",
+            help="may run kernels of these targets",
         )
         parser.add_argument("--label", default="")
         parser.add_argument("--days", type=int, help="expires after so many days")
