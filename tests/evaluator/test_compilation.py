@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator.build import plan
+from evaluator.build import SOURCE_FOLDER, lay_out, plan
 from evaluator.problems import load_problems, prototype
 from evaluator.process import Limits
 from evaluator.records.evidence import Ending
@@ -60,18 +60,31 @@ def test_hopper_code_for_blackwell_is_the_authors_error_and_names_the_architectu
     assert result.evidence.library is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\ufeff" + RUN,
-        "#define BODY \\\r\n  int unused;\r\n" + RUN.replace("\n", "\r\n"),
-        "#define BODY \\ \n  int unused;\n" + RUN,
-        "// \N{LATIN SMALL LETTER E WITH ACUTE}\n" + RUN,
-    ],
-    ids=["byte-order mark", "CRLF", "backslash and space", "accent"],
-)
-def test_odd_but_readable_sources_build_as_the_bytes_that_were_sent(build, text):
-    assert build(text).verdict is Verdict.PASSED
+def test_the_build_is_for_the_targets_architecture_alone(build):
+    command = build(WGMMA + RUN).evidence.process.command
+    assert [text for text in command if "compute_" in text] == ["arch=compute_90a,code=sm_90a"]
+    assert not [text for text in command if text.startswith(("-arch", "--gpu-arch"))]
+
+
+ODD_SOURCES = {
+    "byte-order mark": "\ufeff" + RUN,
+    "CRLF": "#define BODY \\\r\n  int unused;\r\n" + RUN.replace("\n", "\r\n"),
+    "backslash and space": "#define BODY \\ \n  int unused;\n" + RUN,
+    "accent": "// \N{LATIN SMALL LETTER E WITH ACUTE}\n" + RUN,
+}
+
+
+@pytest.mark.parametrize("name", ODD_SOURCES)
+def test_the_bytes_compiled_are_the_bytes_sent(bench, make_work, tmp_path, name):
+    work = make_work(ODD_SOURCES[name])
+    lay_out(work, plan(work, bench.toolchain), tmp_path / "laid")
+    written = (tmp_path / "laid" / SOURCE_FOLDER / "kernel.cu").read_bytes()
+    assert written == ODD_SOURCES[name].encode()
+
+
+@pytest.mark.parametrize("name", ODD_SOURCES)
+def test_odd_but_readable_sources_build(build, name):
+    assert build(ODD_SOURCES[name]).verdict is Verdict.PASSED
 
 
 def test_utf16_gets_one_line(build):
@@ -237,6 +250,25 @@ def test_everything_that_changes_a_build_changes_its_key(bench, make_work):
 
 def _fields(tool):
     return {name: getattr(tool, name) for name in ("path", "version", "root")}
+
+
+def test_equal_sources_for_two_targets_and_a_newer_compiler_are_three_builds(
+    bench, make_work, tmp_path_factory
+):
+    """Field case O-05: evaluate for one GPU, then for another, then upgrade nvcc."""
+    first = replace(bench, cache=tmp_path_factory.mktemp("three-builds"))
+    newer = replace(
+        bench.toolchain, nvcc=Tool(**{**_fields(bench.toolchain.nvcc), "version": "13.1.0"})
+    )
+    upgraded = replace(first, toolchain=newer)
+    builds = [
+        compilation.run(make_work(RUN, target=target), lent).evidence
+        for target, lent in (("h100", first), ("b200", first), ("h100", upgraded))
+    ]
+    assert [seen.cache_hit for seen in builds] == [False, False, False]
+    assert len({seen.cache_key for seen in builds}) == 3
+    again = compilation.run(make_work(RUN, target="h100"), first).evidence
+    assert (again.cache_hit, again.cache_key) == (True, builds[0].cache_key)
 
 
 def test_a_new_harness_builds_again(bench, make_work, monkeypatch):

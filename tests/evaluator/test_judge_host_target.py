@@ -15,6 +15,8 @@ from evaluator.stages import correctness, timing
 from evaluator.targets import find_target
 from evaluator.work import Work
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "kernels"
+MHA = "mha_with_lse_d64_small"
 SHORT_SECONDS = 2.0
 PLAN = Plan(trials=3, warmup=1, calls=6, verified=2, bursts=1, singles=1)
 
@@ -53,9 +55,9 @@ def judge(bench: Bench) -> Judge:
 
 
 @pytest.fixture
-def built(bench: Bench, make_work) -> Callable[[str], Work]:
-    def build(text: str) -> Work:
-        work: Work = make_work(text, target="host")
+def built(bench: Bench, make_work) -> Callable[..., Work]:
+    def build(text: str, problem: str = "gemm_n256_k256") -> Work:
+        work: Work = make_work(text, target="host", problem=problem)
         for result in run_lane(work, bench, Lane.BUILD):
             assert result.passed, result.message
             work = work.with_result(result)
@@ -67,7 +69,7 @@ def built(bench: Bench, make_work) -> Callable[[str], Work]:
 @pytest.fixture
 def checked(bench: Bench, built, judge: Judge):
     lent = Bench(sandbox=bench.sandbox, toolchain=bench.toolchain, device=judge)
-    return lambda text: correctness.run(built(text), lent)
+    return lambda text, **more: correctness.run(built(text, **more), lent)
 
 
 @pytest.fixture
@@ -113,6 +115,60 @@ def test_it_sees_a_changed_input(checked):
     result = checked(source("multiply(A, B, C); const_cast<uint16_t*>(B)[5] ^= 1;"))
     assert result.verdict is Verdict.INPUT_MUTATED
     assert result.message == "input B changed during the call; inputs are const"
+
+
+def test_an_empty_body_leaves_every_element_unwritten(checked):
+    result = checked(source(""))
+    assert result.verdict is Verdict.INCORRECT_NUMERICAL
+    assert result.message.startswith("output C: 65536 of 65536 elements never written; ")
+
+
+def test_wiping_inputs_and_outputs_alike_is_no_agreement(checked):
+    """The reference was computed before, from inputs that the candidate cannot reach."""
+    wipe = "memset(const_cast<uint16_t*>(A), 0, 131072); memset(C, 0, 131072);"
+    result = checked(source(wipe))
+    assert result.verdict is Verdict.INPUT_MUTATED
+    assert result.message == "input A changed during the call; inputs are const"
+    (output,) = result.evidence.trials[0].outputs
+    assert output.bad_count > 60_000
+
+
+def test_bits_that_differ_from_call_to_call_are_no_failure_within_the_tolerance(checked):
+    body = "static int n; multiply(A, B, C); C[7] ^= n++ & 1;"
+    result = checked(source(body))
+    assert result.verdict is Verdict.PASSED
+    assert result.evidence.repeat_differs is False
+
+
+def test_a_log_sum_exp_in_base_2_is_wrong_beside_an_output_that_is_fine(checked):
+    text = (EXAMPLES / "mha_forward_host.cpp").read_text()
+    natural = "row.top + std::log(row.sum)"
+    assert text.count(natural) == 1
+    result = checked(text.replace(natural, f"1.442695f * ({natural})"), problem=MHA)
+    assert result.verdict is Verdict.INCORRECT_NUMERICAL
+    assert result.message.startswith("output LSE: 512 of 512 elements wrong, first at (0, 0, 0)")
+    assert result.message.endswith("; constant ratio 1.4427 to the reference")
+    by_name = {output.name: output for output in result.evidence.trials[0].outputs}
+    assert (by_name["O"].bad_count, by_name["LSE"].bad_count) == (0, 512)
+
+
+def test_a_vendor_library_opened_at_run_time_is_seen_in_the_process(checked):
+    """A copy of the candidate itself under the library's name: the name is what is mapped."""
+    body = """
+  multiply(A, B, C);
+  static void* handle = nullptr;
+  if (!handle) {
+    Dl_info me; dladdr((void*)&multiply, &me);
+    FILE* from = fopen(me.dli_fname, "rb"); FILE* to = fopen("/tmp/libcublas.so.13", "wb");
+    char block[4096]; size_t n;
+    while ((n = fread(block, 1, sizeof block, from))) fwrite(block, 1, n, to);
+    fclose(from); fclose(to);
+    handle = dlopen("/tmp/libcublas.so.13", RTLD_NOW);
+  }
+"""
+    result = checked(source(body, before="#include <dlfcn.h>\n#include <cstdio>\n"))
+    assert result.verdict is Verdict.BANNED_LIBRARY
+    assert result.message == "the process mapped libcublas.so.13, which is banned"
 
 
 def test_it_blames_the_candidate_for_a_segmentation_fault(checked):
