@@ -36,6 +36,10 @@ PTXBOARD_SITE_URL = env_url(
     "PTXBOARD_SITE_URL", "http://127.0.0.1:8000", schemes=("http", "https")
 ).rstrip("/")
 PTXBOARD_IN_FLIGHT_LIMIT = env_int("PTXBOARD_IN_FLIGHT_LIMIT", 20, at_least=1)
+# After a fault of ours the next attempt waits: a worker whose disk is full or whose GPU has fallen
+# off the bus would otherwise burn all three attempts within a second. 5 s lets a hiccup pass, 30 s
+# lets a judge or a container start anew.
+PTXBOARD_RETRY_DELAYS_SECONDS = (5, 30)
 PTXBOARD_MAX_BODY_BYTES = env_int("PTXBOARD_MAX_BODY_BYTES", 2 << 20, at_least=1 << 20)
 PTXBOARD_MAX_STAGE_BYTES = env_int("PTXBOARD_MAX_STAGE_BYTES", 16 << 20, at_least=1 << 20)
 PTXBOARD_MAX_ARTIFACT_BYTES = env_int("PTXBOARD_MAX_ARTIFACT_BYTES", 64 << 20, at_least=1 << 20)

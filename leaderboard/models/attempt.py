@@ -14,12 +14,17 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     def queued(self) -> "AttemptQuerySet":
         return self.filter(state=Attempt.State.QUEUED)
 
+    def due(self, now: datetime) -> "AttemptQuerySet":
+        """Queued and not waiting for the delay after a fault to end."""
+        return self.queued().filter(Q(not_before=None) | Q(not_before__lte=now))
+
     def lapsed(self, now: datetime) -> "AttemptQuerySet":
         return self.filter(state=Attempt.State.RUNNING, lease_until__lt=now)
 
-    def runnable_by(self, lanes: list[str], targets: list[str]) -> "AttemptQuerySet":
-        """Queued attempts that a worker with these lanes and targets can run, oldest first."""
-        return self.queued().filter(lane__in=lanes, target__in=targets).order_by("created_at", "id")
+    def runnable_by(self, lanes: list[str], targets: list[str], now: datetime) -> "AttemptQuerySet":
+        """Due attempts that a worker with these lanes and targets can run, oldest first."""
+        fitting = self.due(now).filter(lane__in=lanes, target__in=targets)
+        return fitting.order_by("created_at", "id")
 
 
 class Attempt(models.Model):
@@ -27,6 +32,8 @@ class Attempt(models.Model):
 
     fence        secret of the one claim; a write with another is refused
     lease_until  after this moment the reaper may end the attempt
+    not_before   nobody may claim it earlier: the attempt before faulted on our side
+    avoided      the worker of that attempt, which lets others go first until `avoided_until`
     doorbell_at  when a message was last sent; None where none could be sent yet
     """
 
@@ -52,6 +59,9 @@ class Attempt(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     worker = models.CharField(max_length=100, blank=True)
     current_stage = models.CharField(max_length=20, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    avoided = models.CharField(max_length=100, blank=True)
+    avoided_until = models.DateTimeField(null=True, blank=True)
     doorbell_at = models.DateTimeField(null=True, blank=True)
     doorbell_count = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
@@ -94,6 +104,14 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.lane} attempt {self.number} ({self.state})"
+
+    def is_due(self, now: datetime) -> bool:
+        return self.not_before is None or self.not_before <= now
+
+    def avoids(self, worker: str, now: datetime) -> bool:
+        return (
+            self.avoided == worker and self.avoided_until is not None and now < self.avoided_until
+        )
 
     @property
     def is_open(self) -> bool:

@@ -1,7 +1,9 @@
 """An attempt's life up to its end: queued, claimed by one worker, kept alive by heartbeats."""
 
 import uuid
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
@@ -21,36 +23,68 @@ from evaluator.targets import TARGETS
 from leaderboard.models import Attempt, Job, StageRecord, Submission, Worker
 from leaderboard.refusals import AttemptTaken, AttemptUnknown, StaleFence
 from leaderboard.services.doorbell import ring
+from leaderboard.services.workers import is_passed_over
 
 CLAIM_TRIES = 5
+CLAIM_LOOK = 50
 
 
-def attempt_enqueue(*, job: Job, lane: str) -> Attempt:
-    """A queued attempt whose doorbell rings once the transaction has committed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """After a fault nobody claims for `seconds`; then `worker` goes after others as long again."""
+
+    seconds: float
+    worker: str
+
+
+def attempt_enqueue(*, job: Job, lane: str, delay: Delay | None = None) -> Attempt:
+    """A queued attempt whose doorbell rings once the transaction has committed.
+
+    With a delay it rings later: the reconciler sees that no message was sent yet.
+    """
+    now = timezone.now()
     last = job.attempts.filter(lane=lane).aggregate(last=Max("number"))["last"] or 0
     attempt = Attempt.objects.create(
         job=job,
         lane=lane,
         target=job.submission.target,
         number=last + 1,
-        created_at=timezone.now(),
+        created_at=now,
+        **_waiting(delay, now),
     )
     Job.objects.filter(pk=job.pk).update(lane=lane)
-    transaction.on_commit(lambda: ring(attempt), robust=True)
+    if delay is None:
+        transaction.on_commit(lambda: ring(attempt), robust=True)
     return attempt
+
+
+def _waiting(delay: Delay | None, now: datetime) -> dict[str, Any]:
+    if delay is None:
+        return {}
+    not_before = now + timedelta(seconds=delay.seconds)
+    return {
+        "not_before": not_before,
+        "avoided": delay.worker,
+        "avoided_until": not_before + timedelta(seconds=delay.seconds),
+    }
 
 
 def attempt_claim(*, hello: WorkerHello, attempt_id: str | None) -> JobOrder | None:
     """The whole job for the named attempt or the oldest fitting one; None if nothing waits.
 
-    Raises AttemptUnknown, AttemptTaken (somebody else has it, it ended, or it does not fit).
+    After a fault of ours nobody gets the job until the delay is over, and the worker that faulted
+    is passed over for as long again while another worker that could take it is online.
+    Raises AttemptUnknown, AttemptTaken (taken, ended, delayed, or it does not fit).
     """
     if hello.state is WorkerState.UNFIT:
         return None
     if attempt_id is not None:
         return _claim_named(hello, attempt_id)
     lanes, targets = [lane.value for lane in hello.lanes], list(hello.targets)
-    for attempt in Attempt.objects.runnable_by(lanes, targets)[:CLAIM_TRIES]:
+    now = timezone.now()
+    waiting = Attempt.objects.runnable_by(lanes, targets, now)[:CLAIM_LOOK]
+    mine = [one for one in waiting if not is_passed_over(one, hello.name, now)]
+    for attempt in mine[:CLAIM_TRIES]:
         if order := _take(attempt, hello.name):
             return order
     return None
@@ -64,11 +98,27 @@ def _claim_named(hello: WorkerHello, attempt_id: str) -> JobOrder:
             f"attempt {attempt.pk} needs lane {attempt.lane!r} and target {attempt.target!r}; "
             f"worker {hello.name!r} offers {[*hello.lanes]} and {[*hello.targets]}"
         )
+    _refuse_early(attempt, hello.name)
     if order := _take(attempt, hello.name):
         return order
     attempt.refresh_from_db()
     holder = f" by {attempt.worker}" if attempt.worker else ""
     raise AttemptTaken(f"attempt {attempt.pk} is {attempt.state}{holder}, not QUEUED")
+
+
+def _refuse_early(attempt: Attempt, worker: str) -> None:
+    """Raises AttemptTaken. The message is spent, so the reconciler rings anew, for others too."""
+    now = timezone.now()
+    if attempt.state != Attempt.State.QUEUED:
+        return
+    if not attempt.is_due(now):
+        reason = f"waits until {attempt.not_before:%H:%M:%S} UTC after a fault of ours"
+    elif is_passed_over(attempt, worker, now):
+        reason = f"goes to another worker first: {worker!r} faulted on this job just now"
+    else:
+        return
+    Attempt.objects.filter(pk=attempt.pk).update(doorbell_at=None)
+    raise AttemptTaken(f"attempt {attempt.pk} {reason}")
 
 
 def attempt_find(attempt_id: str) -> Attempt:

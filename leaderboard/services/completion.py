@@ -2,6 +2,7 @@
 
 import logging
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -12,6 +13,7 @@ from evaluator.records.worker_api import MAX_ATTEMPTS, Completion, Outcome
 from leaderboard.models import Attempt, Job, StageRecord, Submission
 from leaderboard.refusals import StaleFence
 from leaderboard.services.attempts import (
+    Delay,
     attempt_enqueue,
     check_fence,
     records_before,
@@ -98,12 +100,15 @@ def _evaluate(
 
 
 def again_or_fault(attempt: Attempt) -> None:
-    """Another attempt of the lane, or, after MAX_ATTEMPTS of ours, the end of the job."""
+    """Another attempt of the lane after a delay, or, after MAX_ATTEMPTS of ours, the job's end."""
     failed = attempt.job.attempts.filter(lane=attempt.lane, state__in=Attempt.OUR_FAULTS).order_by(
         "number"
     )
     if len(failed) < MAX_ATTEMPTS:
-        attempt_enqueue(job=attempt.job, lane=attempt.lane)
+        delays = settings.PTXBOARD_RETRY_DELAYS_SECONDS
+        seconds = delays[min(len(failed), len(delays)) - 1]
+        delay = Delay(seconds=seconds, worker=attempt.worker)
+        attempt_enqueue(job=attempt.job, lane=attempt.lane, delay=delay)
         _requeue(attempt.job)
         return
     job = attempt.job
@@ -124,7 +129,7 @@ def _reasons(attempts: list[Attempt]) -> str:
 
 
 def _again_after_release(attempt: Attempt) -> None:
-    """Handed back unrun: costs the job nothing, unless workers do nothing else."""
+    """Handed back unrun: queued again at once, unless workers do nothing else."""
     released = attempt.job.attempts.filter(lane=attempt.lane, state=Attempt.State.RELEASED).count()
     if released >= MAX_RELEASES:
         reason = f"handed back {released} times: {attempt.message}"

@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 
 FIRST_AGAIN_SECONDS = 30
 LAST_AGAIN_SECONDS = 600
+SOON_AGAIN_SECONDS = 60
 
 
 def queue_of(attempt: Attempt) -> str:
@@ -35,13 +36,15 @@ def ring(attempt: Attempt) -> bool:
     return True
 
 
-def is_due(attempt: Attempt, now: datetime) -> bool:
-    """30 s after the first ring, then twice as long each time up to 10 minutes.
+def is_due(attempt: Attempt, now: datetime, *, soon: bool = False) -> bool:
+    """30 s after the first ring, then twice as long each time up to 10 minutes; `soon`: to 1.
 
-    A target without workers must not fill its queue with thousands of messages.
+    A target without workers must not fill its queue with thousands of messages; where a worker is
+    there (`soon`), a message that the broker lost must not cost ten minutes.
     """
     if attempt.doorbell_at is None:
         return True
     doublings = min(max(attempt.doorbell_count - 1, 0), 10)
-    seconds = min(FIRST_AGAIN_SECONDS * 2**doublings, LAST_AGAIN_SECONDS)
+    longest = SOON_AGAIN_SECONDS if soon else LAST_AGAIN_SECONDS
+    seconds = min(FIRST_AGAIN_SECONDS * 2**doublings, longest)
     return attempt.doorbell_at <= now - timedelta(seconds=seconds)

@@ -1,13 +1,15 @@
 """Periodic duties: ring again what nobody heard, and end what nobody keeps alive."""
 
 import logging
+from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.utils import timezone
 
 from evaluator.records.worker_api import LEASE_SECONDS
-from leaderboard.models import Attempt, DutyRun
+from leaderboard.models import Attempt, DutyRun, Worker
 from leaderboard.services.completion import again_or_fault, attempt_end
 from leaderboard.services.doorbell import is_due, ring
 
@@ -15,22 +17,37 @@ log = logging.getLogger(__name__)
 
 AWAY_SECONDS = 30
 RING_AT_MOST = 200
+RING_SOON = 20
 
 
 def reconcile(now: datetime | None = None) -> int:
     """Ring for queued attempts whose message is old or was never sent; how many were rung.
 
-    A broker that lost everything is whole again after one round.
+    Where a worker could take an attempt now, its lane's and target's oldest RING_SOON are rung
+    every minute, so that a broker which lost everything is whole again soon; the others, and those
+    without a worker, wait ever longer.
     """
     now = now or timezone.now()
-    waiting = Attempt.objects.queued().order_by("created_at", "id")
-    due = [attempt for attempt in waiting.iterator() if is_due(attempt, now)][:RING_AT_MOST]
+    waiting = Attempt.objects.due(now).order_by("created_at", "id")
     rung = 0
-    for attempt in due:
+    for attempt in _to_ring(waiting, now)[:RING_AT_MOST]:
         if not ring(attempt):
             break
         rung += 1
     return rung
+
+
+def _to_ring(waiting: Iterable[Attempt], now: datetime) -> list[Attempt]:
+    online = list(Worker.objects.online(now))
+    places: Counter[tuple[str, str]] = Counter()
+    due = []
+    for attempt in waiting:
+        queue = (attempt.lane, attempt.target)
+        places[queue] += 1
+        soon = places[queue] <= RING_SOON and any(worker.can_run(*queue) for worker in online)
+        if is_due(attempt, now, soon=soon):
+            due.append(attempt)
+    return due
 
 
 def reap(now: datetime | None = None) -> int:

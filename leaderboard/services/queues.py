@@ -1,7 +1,11 @@
 """What an open submission waits for: its place in the queue and who could take it."""
 
+import math
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
+
+from django.utils import timezone
 
 from leaderboard.models import Attempt, Job, Submission
 from leaderboard.services.workers import workers_able
@@ -13,13 +17,14 @@ class QueueReport:
     position: int
     workers_online: int
     note: str
+    not_before: datetime | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "not_before": self.not_before and self.not_before.isoformat()}
 
 
 def queue_report(*, submission: Submission) -> QueueReport | None:
-    """None unless an attempt of the submission is queued."""
+    """None unless an attempt of the submission is queued; `not_before` while it is delayed."""
     if not submission.is_open:
         return None
     attempt = Attempt.objects.queued().filter(job__submission=submission).first()
@@ -30,8 +35,24 @@ def queue_report(*, submission: Submission) -> QueueReport | None:
         before = before.filter(target=attempt.target)
     able = workers_able(lane=attempt.lane, target=attempt.target)
     position = before.count() + 1
-    note = _note(attempt, able, submission)
-    return QueueReport(lane=attempt.lane, position=position, workers_online=able, note=note)
+    now = timezone.now()
+    delayed = not attempt.is_due(now)
+    note = _delay_note(attempt, now) if delayed else _note(attempt, able, submission)
+    return QueueReport(
+        lane=attempt.lane,
+        position=position,
+        workers_online=able,
+        note=note,
+        not_before=attempt.not_before if delayed else None,
+    )
+
+
+def _delay_note(attempt: Attempt, now: datetime) -> str:
+    seconds = math.ceil((attempt.not_before - now).total_seconds()) if attempt.not_before else 0
+    return (
+        f"our {attempt.lane} worker {attempt.avoided} failed, which is no fault of the kernel; "
+        f"the next attempt may start in {seconds} s, on another worker first if one is online"
+    )
 
 
 def _note(attempt: Attempt, able: int, submission: Submission) -> str:

@@ -36,9 +36,9 @@ def worker_hello(*, hello: WorkerHello, token: ApiToken) -> Worker:
     worker = worker_seen(hello=hello, token=token)
     if worker.state != Worker.State.UNFIT:
         now = timezone.now()
-        waiting = Attempt.objects.runnable_by(worker.lanes, worker.targets)[:RING_AT_MOST]
+        waiting = Attempt.objects.runnable_by(worker.lanes, worker.targets, now)[:RING_AT_MOST]
         for attempt in waiting:
-            if is_due(attempt, now):
+            if is_due(attempt, now, soon=True) and not is_passed_over(attempt, worker.name, now):
                 ring(attempt)
     return worker
 
@@ -58,3 +58,11 @@ def workers_able(*, lane: str, target: str) -> int:
     """How many workers that were seen within the last minute could take this."""
     online = Worker.objects.online(timezone.now())
     return sum(worker.can_run(lane, target) for worker in online)
+
+
+def is_passed_over(attempt: Attempt, worker: str, now: datetime) -> bool:
+    """The worker faulted on this job just now, and another one that could take it is online."""
+    if not attempt.avoids(worker, now):
+        return False
+    others = Worker.objects.online(now).exclude(name=worker)
+    return any(other.can_run(attempt.lane, attempt.target) for other in others)

@@ -39,6 +39,12 @@ def machine(problems: dict[str, object]) -> Machine:
     return Machine(name="lab-1", secret=secret)
 
 
+@pytest.fixture
+def no_delay(settings: pytest.FixtureRequest) -> None:
+    """Faults are retried at once, for tests that are about something else."""
+    settings.PTXBOARD_RETRY_DELAYS_SECONDS = (0, 0)
+
+
 @pytest.fixture(autouse=True)
 def quick_passwords(settings: pytest.FixtureRequest) -> None:
     """The real hasher takes a third of a second on purpose; no test here is about it."""

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from leaderboard.models import Attempt, DutyRun, Submission
+from leaderboard.models import Attempt, DutyRun, Submission, Worker
 from leaderboard.services.duties import reap, reconcile
 from tests.leaderboard.bodies import host_body, problem_of
 
@@ -43,6 +43,45 @@ def test_it_rings_again_after_half_a_minute_then_ever_later(identifier, doorbell
     assert waits == [30, 60, 120, 240, 480, 600, 600]
 
 
+def test_where_a_worker_is_online_the_wait_grows_to_a_minute_only(identifier, machine, doorbell):
+    assert machine.post("hello", machine.hello()).status_code == 200
+    waits = []
+    for _ in range(5):
+        rung = Attempt.objects.get().doorbell_at
+        Worker.objects.update(last_seen=rung + timedelta(hours=1))
+        waits.append(
+            next(
+                seconds
+                for seconds in range(0, 700, 10)
+                if reconcile(rung + timedelta(seconds=seconds)) == 1
+            )
+        )
+    assert waits == [30, 60, 60, 60, 60]
+
+
+def test_a_worker_of_another_target_shortens_no_wait(identifier, machine, doorbell):
+    machine.targets = ("h200",)
+    machine.post("hello", machine.hello())
+    now = timezone.now()
+    Attempt.objects.update(doorbell_at=now, doorbell_count=6)
+    Worker.objects.update(last_seen=now + timedelta(hours=1))
+    assert reconcile(now + timedelta(seconds=599)) == 0
+    assert reconcile(now + timedelta(seconds=600)) == 1
+
+
+def test_of_a_long_queue_only_the_oldest_are_rung_every_minute(
+    problems, alice_api, machine, settings
+):
+    settings.PTXBOARD_IN_FLIGHT_LIMIT = 100
+    for number in range(25):
+        alice_api.post(URL, host_body(source=f"int a{number};"), format="json")
+    machine.post("hello", machine.hello())
+    now = timezone.now()
+    Attempt.objects.update(doorbell_at=now, doorbell_count=6)
+    Worker.objects.update(last_seen=now + timedelta(hours=1))
+    assert reconcile(now + timedelta(seconds=60)) == 20
+
+
 def test_a_broker_that_forgot_everything_hears_of_all_work_again(
     problems, alice_api, doorbell, django_capture_on_commit_callbacks
 ):
@@ -73,6 +112,7 @@ def test_a_live_lease_is_left_alone(identifier, machine):
     assert Attempt.objects.get().state == "RUNNING"
 
 
+@pytest.mark.usefixtures("no_delay")
 def test_a_lapsed_lease_gives_the_work_to_another_and_the_late_one_409(
     identifier, machine, alice_api
 ):
@@ -103,6 +143,7 @@ def test_a_late_completion_before_the_reaper_came_is_taken(identifier, machine):
     assert reap() == 0
 
 
+@pytest.mark.usefixtures("no_delay")
 def test_a_job_that_kills_its_worker_ends_after_three(identifier, machine, alice_api):
     for _ in range(3):
         machine.order()

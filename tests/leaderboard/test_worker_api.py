@@ -283,6 +283,7 @@ def test_a_repeated_completion_changes_nothing(alice_api, machine):
     assert Submission.objects.get().verdict == "PASSED"
 
 
+@pytest.mark.usefixtures("no_delay")
 def test_a_completion_without_its_stages_is_our_fault(alice_api, machine):
     submit(alice_api)
     order = machine.order()
@@ -292,6 +293,7 @@ def test_a_completion_without_its_stages_is_our_fault(alice_api, machine):
     assert machine.order()["number"] == 2
 
 
+@pytest.mark.usefixtures("no_delay")
 def test_three_faults_of_ours_end_in_words_and_cost_nothing(alice_api, machine, settings):
     settings.PTXBOARD_IN_FLIGHT_LIMIT = 1
     identifier = submit(alice_api)
@@ -322,6 +324,7 @@ def test_work_handed_back_costs_no_attempt(alice_api, machine):
     assert Job.objects.get().state == "QUEUED"
 
 
+@pytest.mark.usefixtures("no_delay")
 def test_work_that_is_only_ever_handed_back_ends(alice_api, machine):
     identifier = submit(alice_api)
     for _ in range(40):
@@ -454,6 +457,7 @@ def test_the_chain_starts_at_the_candidate_and_holds_over_both_lanes(alice_api, 
     assert shown == [record.digest for record in records]
 
 
+@pytest.mark.usefixtures("no_delay")
 def test_a_retry_starts_its_chain_where_the_lost_attempt_did(alice_api, machine):
     submit(alice_api)
     order = machine.order()

@@ -231,6 +231,8 @@ def submission_view(submission: Submission, *, seen: int | None = None) -> Submi
 
 
 def waiting_text(report: QueueReport) -> str:
-    """One sentence: the place in the queue, and who can take it or why nobody does."""
+    """One sentence: the place in the queue, and who can take it or why nobody does yet."""
+    if report.not_before:
+        return f"Waiting: {report.note}."
     but = ";" if report.workers_online else ", but"
     return f"Number {report.position} in the queue{but} {report.note}."
