@@ -41,6 +41,7 @@ def submission_brief(submission: Submission, request: Request) -> dict[str, Any]
         "name": submission.name,
         "state": submission.state,
         "verdict": submission.verdict,
+        "withdrawn": submission.is_withdrawn,
         "message": submission.message,
         "problem": submission.problem.name,
         "target": submission.target,

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.urls import reverse
 
 from evaluator.records.candidate import Candidate
@@ -23,10 +23,16 @@ TARGET_SLUGS = [(target.slug, target.title) for target in TARGETS.values()]
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def for_list(self) -> "SubmissionQuerySet":
-        """Newest first without the sources, which may hold 1 MiB each."""
+        """Newest first without the sources, which may hold 1 MiB each; one query.
+
+        `valid_speedup` is the valid evaluation's; `has_valid` says whether there is one.
+        """
+        evaluations = self.model._meta.get_field("evaluations").related_model
+        valid = evaluations.objects.filter(submission=OuterRef("pk"), valid=True)
         return (
             self.select_related("entrant", "problem")
             .defer("candidate_json", "problem__record_json")
+            .annotate(valid_speedup=Subquery(valid.values("speedup")[:1]), has_valid=Exists(valid))
             .order_by("-created_at", "-id")
         )
 
@@ -118,6 +124,14 @@ class Submission(models.Model):
     @property
     def is_open(self) -> bool:
         return self.state in self.OPEN_STATES
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """It was evaluated, and the evaluation was taken back by a correction."""
+        valid = getattr(self, "has_valid", None)
+        return self.state == self.State.DONE and not (
+            self.evaluation is not None if valid is None else valid
+        )
 
     @cached_property
     def evaluation(self) -> "Evaluation | None":

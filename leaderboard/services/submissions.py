@@ -23,7 +23,15 @@ from leaderboard.services.audit import audit_append
 from leaderboard.services.drafts import CheckedDraft, Draft, check_draft
 from leaderboard.services.settling import submission_settle
 
-__all__ = ["Created", "Draft", "submission_cancel", "submission_create", "submission_rerun"]
+__all__ = [
+    "Created",
+    "Draft",
+    "Quota",
+    "quota_of",
+    "submission_cancel",
+    "submission_create",
+    "submission_rerun",
+]
 
 RETRY_AFTER_SECONDS = 30
 
@@ -70,6 +78,23 @@ def submission_of_key(
     return earlier
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """Only open submissions count: what ended, whatever the end, costs nothing."""
+
+    seen: int
+    limit: int
+
+    @property
+    def is_reached(self) -> bool:
+        return self.seen >= self.limit
+
+
+def quota_of(*, entrant: Entrant) -> Quota:
+    seen = entrant.submissions.in_flight().count()
+    return Quota(seen=seen, limit=settings.PTXBOARD_IN_FLIGHT_LIMIT)
+
+
 @transaction.atomic
 def _insert(entrant: Entrant, checked: CheckedDraft, key: str | None, body_digest: str) -> Created:
     """The entrant's row is locked, so that two equal requests come one after the other."""
@@ -110,11 +135,11 @@ def _refuse_duplicate(entrant: Entrant, checked: CheckedDraft) -> None:
 
 
 def _refuse_over_quota(entrant: Entrant) -> None:
-    """Only open submissions count: what ended, whatever the end, costs nothing."""
-    limit = settings.PTXBOARD_IN_FLIGHT_LIMIT
-    seen = entrant.submissions.in_flight().count()
-    if seen >= limit:
-        raise QuotaReached(seen=seen, limit=limit, retry_after_seconds=RETRY_AFTER_SECONDS)
+    quota = quota_of(entrant=entrant)
+    if quota.is_reached:
+        raise QuotaReached(
+            seen=quota.seen, limit=quota.limit, retry_after_seconds=RETRY_AFTER_SECONDS
+        )
 
 
 def _start_job(submission: Submission, *, number: int, reason: str) -> Attempt:

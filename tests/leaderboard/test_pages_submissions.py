@@ -203,6 +203,26 @@ def test_it_says_who_withdrew_an_evaluation_and_why(client, one, gemm, carol: Us
     assert "See its place" not in text
 
 
+def test_lists_say_withdrawn_where_the_evaluation_was_taken_back(
+    client, one, gemm, carol: User, visitor_api
+):
+    factories.evaluated(one, factories.stages(gemm.record, speedup=0.94))
+    evaluation = one.evaluations.get()
+    assert "Passed wgmma" in Page(client.get("/submissions/")).text
+    evaluation_correct(evaluation=evaluation, valid=False, reason="wrong driver", user=carol)
+    for address in ("/submissions/", "/"):
+        text = Page(client.get(address)).text
+        assert "Withdrawn wgmma" in text
+        assert "Passed wgmma" not in text
+        assert "0.940×" not in text  # noqa: RUF001
+    (row,) = visitor_api.get("/api/v1/submissions/").json()["results"]
+    assert (row["verdict"], row["withdrawn"]) == ("PASSED", True)
+    assert visitor_api.get(f"/api/v1/submissions/{one.pk}/").json()["withdrawn"] is True
+    evaluation_correct(evaluation=evaluation, valid=True, reason="it was not", user=carol)
+    assert "Passed wgmma" in Page(client.get("/submissions/")).text
+    assert visitor_api.get(f"/api/v1/submissions/{one.pk}/").json()["withdrawn"] is False
+
+
 def test_it_says_why_a_work_share_is_unknown(client, one, gemm):
     factories.evaluated(one, factories.stages(gemm.record, work_share=None))
     page = page_of(client, one)

@@ -145,3 +145,15 @@ def test_it_needs_the_forgery_token(alice: User, problems):
     page = Page(strict.post("/submit/", VALID))
     assert page.status == 403
     assert "The form was not accepted" in page.text
+
+
+def test_it_says_how_much_of_the_quota_is_in_flight(signed_in: Client, settings):
+    settings.PTXBOARD_IN_FLIGHT_LIMIT = 2
+    assert "0 of 2 in flight." in Page(signed_in.get("/submit/")).text
+    signed_in.post("/submit/", VALID)
+    assert "1 of 2 in flight." in Page(signed_in.get("/submit/")).text
+    signed_in.post("/submit/", {**VALID, "source": KERNEL + "// more"})
+    page = Page(signed_in.get("/submit/"))
+    assert "2 of 2 in flight: wait for one to end, or cancel one of yours." in page.text
+    Submission.objects.update(state="CANCELLED")
+    assert "0 of 2 in flight." in Page(signed_in.get("/submit/")).text

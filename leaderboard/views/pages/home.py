@@ -6,14 +6,14 @@ from django.utils import timezone
 
 from leaderboard.models import Problem, Submission, Worker
 from leaderboard.views.presenters.grid import board_grid, leaders
-from leaderboard.views.presenters.lists import listed, with_speedup
+from leaderboard.views.presenters.lists import listed
 
 RECENT = 8
 
 
 def home(request: HttpRequest) -> HttpResponse:
     problems = list(Problem.objects.current().defer("record_json"))
-    recent = with_speedup(Submission.objects.for_list())[:RECENT]
+    recent = Submission.objects.for_list()[:RECENT]
     now = timezone.now()
     context = {
         "grid": board_grid(problems, leaders()),

@@ -14,7 +14,7 @@ from evaluator.targets import TARGETS
 from leaderboard.models import Submission
 from leaderboard.refusals import Refusal
 from leaderboard.services.submissions import submission_cancel, submission_rerun
-from leaderboard.views.presenters.lists import listed, older_than, with_speedup
+from leaderboard.views.presenters.lists import listed, older_than
 from leaderboard.views.presenters.submissions import submission_view
 
 PAGE_SIZE = 50
@@ -105,7 +105,7 @@ def _list(request: HttpRequest, rows: QuerySet[Submission], *, mine: bool) -> Ht
     rows = rows.filter(
         **({"state": state} if state else {}), **({"target": target} if target else {})
     )
-    page = list(with_speedup(older_than(rows, request.GET.get("before", "")))[: PAGE_SIZE + 1])
+    page = list(older_than(rows, request.GET.get("before", ""))[: PAGE_SIZE + 1])
     context = {
         "rows": [listed(one) for one in page[:PAGE_SIZE]],
         "older": page[PAGE_SIZE - 1].id if len(page) > PAGE_SIZE else None,

@@ -12,7 +12,7 @@ from leaderboard.forms import SubmissionForm
 from leaderboard.models import Submission
 from leaderboard.refusals import DuplicateContent, FieldError, Refusal
 from leaderboard.services.entrants import entrant_of
-from leaderboard.services.submissions import Draft, submission_create
+from leaderboard.services.submissions import Draft, quota_of, submission_create
 
 FIELD_OF = {"sources": "source", "entry_symbol": "source"}
 
@@ -80,5 +80,9 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 
 
 def _page(request: HttpRequest, form: SubmissionForm, status: int = 200) -> HttpResponse:
-    context = {"form": form, "targets": list(TARGETS.values()), "section": "submit"}
+    context = {
+        "form": form,
+        "quota": quota_of(entrant=entrant_of(user=request.user)),
+        "section": "submit",
+    }
     return render(request, "leaderboard/submit.html", context, status=status)

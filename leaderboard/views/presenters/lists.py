@@ -3,9 +3,9 @@
 import uuid
 from dataclasses import dataclass
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Q, QuerySet
 
-from leaderboard.models import Evaluation, Submission
+from leaderboard.models import Submission
 from leaderboard.views.presenters.states import submission_badge
 from leaderboard.views.presenters.words import Badge
 
@@ -15,21 +15,18 @@ class Listed:
     submission: Submission
     badge: Badge
     speedup: float | None
+    message: str
 
 
 def listed(submission: Submission) -> Listed:
-    """`speedup` comes from the annotation of `with_speedup`; None where there is no score."""
+    """A row of `for_list`; `speedup` is None where there is no score."""
+    badge = submission_badge(submission)
     return Listed(
         submission=submission,
-        badge=submission_badge(submission),
-        speedup=getattr(submission, "valid_speedup", None),
+        badge=badge,
+        speedup=submission.valid_speedup,  # type: ignore[attr-defined]
+        message=badge.title if submission.is_withdrawn else submission.message,
     )
-
-
-def with_speedup(rows: QuerySet[Submission]) -> QuerySet[Submission]:
-    """Each row's speedup of its valid evaluation, as `valid_speedup`, in the same query."""
-    valid = Evaluation.objects.valid().filter(submission=OuterRef("pk"))
-    return rows.annotate(valid_speedup=Subquery(valid.values("speedup")[:1]))
 
 
 def older_than(rows: QuerySet[Submission], mark: str) -> QuerySet[Submission]:

@@ -22,6 +22,8 @@ _BADGES = {
 
 
 def submission_badge(submission: Submission) -> Badge:
+    if submission.is_withdrawn:
+        return WITHDRAWN
     if submission.state == Submission.State.DONE and submission.verdict:
         return verdict_badge(submission.verdict)
     return _BADGES[Submission.State(submission.state)]

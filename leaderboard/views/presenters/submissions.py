@@ -17,7 +17,7 @@ from leaderboard.services.queues import QueueReport, queue_report
 from leaderboard.views.presenters.boards import Instructions, instructions
 from leaderboard.views.presenters.ladder import Progress, Rung, ladder
 from leaderboard.views.presenters.sources import SourceView, source_view
-from leaderboard.views.presenters.states import WITHDRAWN, submission_badge
+from leaderboard.views.presenters.states import submission_badge
 from leaderboard.views.presenters.timing import TimingView, timing_view
 from leaderboard.views.presenters.words import STAGES, VERDICTS, Badge, Meaning
 from leaderboard.views.presenters.workers import environment_rows
@@ -64,13 +64,11 @@ class SubmissionView:
 
     @property
     def badge(self) -> Badge:
-        return WITHDRAWN if self.is_withdrawn else submission_badge(self.submission)
+        return submission_badge(self.submission)
 
     @property
     def is_withdrawn(self) -> bool:
-        """The last correction took the evaluation back, and no other has come since."""
-        done = self.submission.state == Submission.State.DONE
-        return done and self.evaluation is None and bool(self.corrections)
+        return self.submission.is_withdrawn
 
     @property
     def waiting_text(self) -> str:
