@@ -100,6 +100,19 @@ class QuotaReached(Refusal):
         )
 
 
+class TooManySignIns(Refusal):
+    status = 429
+    title = "Too many failed sign-ins"
+
+    def __init__(self, *, failures: int, minutes: int, retry_after_seconds: int) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        wait = max(1, round(retry_after_seconds / 60))
+        super().__init__(
+            f"{failures} sign-ins for this name failed from your address within {minutes} minutes, "
+            f"which is the limit; try again in {wait} minute{'s' if wait > 1 else ''}"
+        )
+
+
 class NotAllowed(Refusal):
     status = 403
     title = "You may not do this"

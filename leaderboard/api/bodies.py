@@ -45,6 +45,14 @@ class StrictJSONRenderer(JSONRenderer):
 
     strict = True
 
+    def render(self, data: Any, *context: Any, **more: Any) -> bytes:
+        try:
+            answer: bytes = super().render(data, *context, **more)
+        except UnicodeEncodeError:  # a lone surrogate of the request, quoted: UTF-8 has none
+            self.ensure_ascii = True
+            answer = super().render(data, *context, **more)
+        return answer
+
 
 class OnlyOneForm(BaseContentNegotiation):
     """Every address has one form; an Accept header cannot turn an answer into a 406."""

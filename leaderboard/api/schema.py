@@ -55,7 +55,7 @@ class SubmissionShape(serializers.Serializer):
     name = serializers.CharField()
     state = serializers.CharField()
     verdict = serializers.CharField(allow_null=True)
-    withdrawn = serializers.BooleanField(help_text="the evaluation was taken back: it ranks nowhere")
+    withdrawn = serializers.BooleanField(help_text="its evaluation was taken back")
     message = serializers.CharField()
     problem = serializers.CharField()
     target = serializers.CharField()

@@ -7,6 +7,7 @@ from leaderboard.models.entrant import Entrant
 from leaderboard.models.evaluation import Evaluation
 from leaderboard.models.job import Job
 from leaderboard.models.problem import Problem
+from leaderboard.models.sign_in import SignInFailure
 from leaderboard.models.stage_record import StageRecord
 from leaderboard.models.submission import Submission
 from leaderboard.models.token import ApiToken
@@ -24,6 +25,7 @@ __all__ = [
     "Evaluation",
     "Job",
     "Problem",
+    "SignInFailure",
     "StageArtifact",
     "StageRecord",
     "Submission",

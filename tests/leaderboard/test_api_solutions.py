@@ -1,6 +1,7 @@
 """A FlashInfer-Trace solution as it is, or with one thing wrong."""
 
 import copy
+import json
 
 import pytest
 
@@ -33,7 +34,8 @@ def post(api, **change):
             del place[last]
         else:
             place[last] = value
-    return api.post(URL, {"solution": solution, "target": "h200"}, format="json")
+    text = json.dumps({"solution": solution, "target": "h200"})
+    return api.generic("POST", URL, text, content_type="application/json")
 
 
 def test_a_solution_is_taken_unchanged(problems, alice_api):
@@ -53,6 +55,19 @@ def test_an_unknown_extra_field_is_accepted(problems, alice_api):
     assert post(alice_api, license="MIT").status_code == 201
 
 
+def test_a_refused_language_lists_the_allowed_ones(problems, alice_api):
+    told = problem_of(post(alice_api, spec__language="cutile"), 400)
+    (error,) = told["errors"]
+    assert error["pointer"] == "solution.spec.language"
+    for language in ("'cuda'", "'cpp'", "'triton'", "'python'"):
+        assert language in error["message"]
+
+
+def test_an_evaluation_inside_a_solution_is_not_taken(problems, alice_api):
+    made = post(alice_api, evaluation={"status": "PASSED"}).json()
+    assert (made["state"], made["verdict"], made["score"]) == ("QUEUED", None, None)
+
+
 @pytest.mark.parametrize(
     ("change", "pointer", "part"),
     [
@@ -64,7 +79,14 @@ def test_an_unknown_extra_field_is_accepted(problems, alice_api):
         ({"spec__entry_point": "no.cu::run"}, "solution.spec.entry_point", "not among the sources"),
         ({"spec__dependencies": ["cublas"]}, "solution.spec.dependencies[0]", "banned"),
         ({"definition": "gemm_x"}, "solution.definition", "'gemm_x' is not known"),
+        ({"spec__dependencies": ["numpy"]}, "solution.spec.dependencies", "nothing is installed"),
+        (
+            {"spec__destination_passing_style": False},
+            "solution.spec.destination_passing_style",
+            "must be true",
+        ),
         ({"name": "a\x00"}, "solution.name", "NUL"),
+        ({"name": "a\ud800"}, "solution.name", "surrogate"),
     ],
 )
 def test_one_wrong_thing_is_named_by_its_field(problems, alice_api, change, pointer, part):
@@ -74,7 +96,8 @@ def test_one_wrong_thing_is_named_by_its_field(problems, alice_api, change, poin
 
 
 @pytest.mark.parametrize(
-    "path", ["/abs/k.cu", "../k.cu", "..\\k.cu", "C:\\k.cu", "k.cu/", "k\x00.cu"]
+    "path",
+    ["/abs/k.cu", "../k.cu", "a/../../k.cu", "..\\k.cu", "C:\\k.cu", "k.cu/", "k\x00.cu", ""],
 )
 def test_a_bad_path_is_named_by_its_field(problems, alice_api, path):
     told = problem_of(post(alice_api, sources=[{"path": path, "content": "x"}]), 400)
