@@ -86,7 +86,7 @@ def test_an_evaluation_inside_a_solution_is_not_taken(problems, alice_api):
             "must be true",
         ),
         ({"name": "a\x00"}, "solution.name", "NUL"),
-        ({"name": "a\ud800"}, "solution.name", "surrogate"),
+        ({"name": "a\ud800"}, "solution.name", "unicode string"),
     ],
 )
 def test_one_wrong_thing_is_named_by_its_field(problems, alice_api, change, pointer, part):
