@@ -112,6 +112,16 @@ def test_a_body_without_an_end_is_413_and_others_are_served(site):
     assert peak_bytes(process) - before < 32 << 20
 
 
+def test_others_are_served_while_a_body_does_not_end(site):
+    port, token, _ = site
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers(token).items())
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=20)) as slow:
+        request = f"POST {URL} HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}"
+        slow.sendall(f"{request}Transfer-Encoding: chunked\r\n\r\n1\r\n ".encode())
+        for _ in range(5):
+            assert send(port, "GET", "/healthz")[0] == 200
+
+
 def test_a_short_body_in_chunks_is_read(site):
     port, token, _ = site
     told = headers(token, **{"Transfer-Encoding": "chunked"})

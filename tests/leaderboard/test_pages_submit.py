@@ -51,6 +51,24 @@ def test_it_takes_uploaded_files(signed_in: Client):
 
 
 @pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbfint x;\r\n",
+        b"#define A 1 \\\r\n  + 2\r\n",
+        b"#define A 1 \\ \n  + 2\n",
+        "// caf\u00e9\n".encode(),
+    ],
+    ids=["byte-order mark", "CRLF", "backslash and space", "accent"],
+)
+def test_it_keeps_every_byte_of_an_uploaded_file(signed_in: Client, data: bytes):
+    upload = SimpleUploadedFile("kernel.cu", data)
+    answer = signed_in.post("/submit/", {**VALID, "source": "", "files": upload})
+    one = Submission.objects.get()
+    assert one.candidate.sources[0].content.encode() == data
+    assert signed_in.get(f"{answer['Location']}sources/1/").content == data
+
+
+@pytest.mark.parametrize(
     ("changes", "text"),
     [
         ({"source": ""}, "Paste a kernel here, or choose files below."),
