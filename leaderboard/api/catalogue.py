@@ -19,6 +19,7 @@ from leaderboard.api.representations import board_json, problem_json, target_jso
 from leaderboard.models import Attempt, Problem, Worker
 from leaderboard.services.boards import board_read
 from leaderboard.services.workers import attempts_lost
+from leaderboard.views.freshness import board_tag, not_modified, tagged
 from leaderboard.views.pages.boards import board_csv
 
 
@@ -65,12 +66,18 @@ class TargetList(APIView):
 class BoardOne(APIView):
     @extend_schema(responses=schema.Board)
     def get(self, request: Request, target: str, problem: str) -> HttpResponse | Response:
-        """Ranked by speedup, verified rows only; `?format=csv` gives the same rows as a table."""
+        """Ranked by speedup, verified rows only; `?format=csv` gives the same rows as a table.
+
+        Send the ETag back as If-None-Match: 304 says that the board is as it was.
+        """
         row = find_problem(problem)
         _check_offer(target, row)
         if request.query_params.get("format") == "csv":
             return board_csv(request._request, target, problem)
-        return Response(board_json(board_read(target=target, problem=row), request))
+        tag = board_tag(target=target, problem=row, more=("json", request.get_host()))
+        if answer := not_modified(request._request, tag):
+            return answer
+        return tagged(Response(board_json(board_read(target=target, problem=row), request)), tag)
 
 
 class BoardCsv(APIView):

@@ -1,7 +1,10 @@
 """A board: ranked rows of one problem on one target, and the unranked row of the baseline."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from statistics import median
+
+from django.db.models import Count, Max, Q
 
 from evaluator import SCORING_VERSION
 from evaluator.targets import TARGETS, Target
@@ -26,6 +29,36 @@ class Board:
     scoring_version: str
     baseline: Baseline
     rows: list[Evaluation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardState:
+    """What a board is made of, in one cheap query: records are append-only, so counts tell."""
+
+    newest: int | None
+    count: int
+    valid_count: int
+    corrections: int
+    updated_at: datetime | None
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        counts = (self.newest, self.count, self.valid_count, self.corrections)
+        return (SCORING_VERSION, *counts)
+
+
+def board_state(*, target: str, problem: Problem) -> BoardState:
+    rows = Evaluation.objects.filter(target=target, problem__name=problem.name)
+    ranked = Q(valid=True, speedup__isnull=False, scoring_version=SCORING_VERSION)
+    return BoardState(
+        **rows.aggregate(
+            newest=Max("id"),
+            count=Count("id", distinct=True),
+            valid_count=Count("id", filter=Q(valid=True), distinct=True),
+            corrections=Count("corrections", distinct=True),
+            updated_at=Max("created_at", filter=ranked),
+        )
+    )
 
 
 def board_read(*, target: str, problem: Problem) -> Board:

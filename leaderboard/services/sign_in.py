@@ -20,7 +20,7 @@ WINDOW = timedelta(minutes=15)
 def sign_in_try(*, username: str, address: str) -> None:
     """Counts as a failure until `sign_in_succeeded` says otherwise.
 
-    The row is written, and seen by others, before it is counted: guesses made in parallel count too.
+    The row is written, and seen by others, before it is counted: parallel guesses count too.
     Raises TooManySignIns.
     """
     now = timezone.now()

@@ -155,8 +155,12 @@ def ago(value: datetime | None) -> SafeString | str:
         '<time datetime="{}" title="{}" class="nowrap">{}</time>',
         utc.isoformat(timespec="seconds"),
         f"{utc:%Y-%m-%d %H:%M:%S} UTC",
-        _ago_text(timezone.now() - value),
+        age_text(value),
     )
+
+
+def age_text(value: datetime) -> str:
+    return _ago_text(timezone.now() - value)
 
 
 def _ago_text(age: timedelta) -> str:

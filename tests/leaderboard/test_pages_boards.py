@@ -64,10 +64,10 @@ def test_it_marks_ones_own_rows(client: Client, alice: User, ranked):
     assert [attrs for tag, attrs in page.tags if attrs.get("class") == "mine"] != []
 
 
-def test_it_asks_two_queries_whatever_the_number_of_rows(
+def test_it_asks_three_queries_whatever_the_number_of_rows(
     client: Client, ranked, django_assert_num_queries
 ):
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         client.get(BOARD)
 
 

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from evaluator.targets import TARGETS, Target
 from leaderboard.models import Problem
 from leaderboard.services.boards import board_read
+from leaderboard.views.freshness import board_tag, not_modified, page_tag, tagged
 from leaderboard.views.pages.problems import problem_find
 from leaderboard.views.presenters import boards as present
 from leaderboard.views.presenters.grid import board_grid, leaders
@@ -22,6 +23,9 @@ def board_list(request: HttpRequest) -> HttpResponse:
 
 def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     row, place = _find(target, problem)
+    tag = page_tag(request, target=target, problem=row)
+    if answer := not_modified(request, tag):
+        return answer
     user_id = request.user.id if request.user.is_authenticated else None
     read = board_read(target=target, problem=row)
     context = {
@@ -31,7 +35,7 @@ def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
         "scoring_version": read.scoring_version,
         "section": "boards",
     }
-    return render(request, "leaderboard/board.html", context)
+    return tagged(render(request, "leaderboard/board.html", context), tag)
 
 
 def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
@@ -40,6 +44,9 @@ def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     The API serves it too, so that the page and the API cannot disagree.
     """
     row, place = _find(target, problem)
+    tag = board_tag(target=target, problem=row, more=("csv",))
+    if answer := not_modified(request, tag):
+        return answer
     shown = present.board(board_read(target=target, problem=row), user_id=None)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{place.slug}_{row.name}.csv"'
@@ -49,7 +56,7 @@ def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
         [spreadsheet_safe(cell) for cell in board_cells(one, row.name, place.slug)]
         for one in shown.rows
     )
-    return response
+    return tagged(response, tag)
 
 
 def _find(target: str, problem: str) -> tuple[Problem, Target]:
