@@ -64,11 +64,6 @@ class Recorder:
         self._call("cuptiGetTimestamp", ctypes.byref(stamp))
         return stamp.value
 
-    def version(self) -> int:
-        number = ctypes.c_uint32()
-        self._call("cuptiGetVersion", ctypes.byref(number))
-        return number.value
-
     def take(self) -> list[dict[str, Any]]:
         self._call("cuptiActivityFlushAll", FLUSH_FORCED)
         taken, self.records = self.records, []

@@ -31,6 +31,12 @@ class ProtocolBreach(Exception):
     """Bytes that are no message of this conversation; the text says what was seen."""
 
 
+def readable(value: object, most: int) -> str:
+    """Text of the other side as records take it: no NUL, no lone surrogate, at most `most` long."""
+    text = str(value)[:most].encode("utf-8", "replace").decode()
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
 class Channel:
     """One end of the conversation about one evaluation."""
 

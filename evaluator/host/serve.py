@@ -1,6 +1,7 @@
 """Obey the judge: open the candidate, call it on the judge's buffers, hand over what was seen.
 
-Commands: open, settle, call, batch, collect, quit. Each gets one reply with its sequence number.
+Commands: reach, load, settle, call, batch, collect, quit. Each gets one reply with its sequence
+number. Only from `load` on is anything of the candidate's in this process.
 What is said here is evidence of an untrusted process; the judge checks it with its own clock.
 """
 
@@ -20,9 +21,10 @@ from evaluator.host.protocol import Channel, ChannelClosed, Message
 
 @dataclass(slots=True)
 class Session:
-    """What `open` made: the entry point, the arena's address, and on a GPU the driver."""
+    """What `reach` and `load` made: the arena's address, on a GPU the driver, the entry point."""
 
     base: int = 0
+    stream: int | None = None
     entry: Entry | None = None
     driver: Driver | None = None
     recorder: Recorder | None = None
@@ -30,24 +32,27 @@ class Session:
     parameters: Sequence[Parameter] = ()
     windows: list[dict[str, Any]] = field(default_factory=list)
 
-    def open(self, message: Message) -> Message:
-        self.parameters = [_parameter(value) for value in message["parameters"]]
-        stream = self._reach(message["arena"])
+    def reach(self, message: Message) -> Message:
+        self.stream = self._map(message["arena"])
         if message.get("cupti"):
             self.recorder = Recorder(message["cupti"])
             self.recorder.start()
+        return {}
+
+    def load(self, message: Message) -> Message:
+        self.parameters = [_parameter(value) for value in message["parameters"]]
         self.entry = bind(
             ctypes.CDLL(message["library"]),
             message["symbol"],
             message["binding"],
             self.parameters,
-            stream=stream,
+            stream=self.stream,
             ffi_library=message.get("ffi_library"),
         )
         self._wait()
-        return {"cupti_version": self.recorder.version() if self.recorder else None}
+        return {}
 
-    def _reach(self, arena: Message) -> int | None:
+    def _map(self, arena: Message) -> int | None:
         if arena["kind"] == "memfd":
             self.base, self.kept = map_memfd(arena["descriptor"], arena["byte_count"])
             return None
@@ -107,7 +112,8 @@ def serve(descriptor: int, evaluation: str) -> None:
     channel = Channel(socket.socket(fileno=descriptor), evaluation)
     session = Session()
     commands: dict[str, Callable[[Message], Message]] = {
-        "open": session.open,
+        "reach": session.reach,
+        "load": session.load,
         "settle": session.settle,
         "call": session.call,
         "batch": session.batch,

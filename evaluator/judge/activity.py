@@ -9,9 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluator.host.cupti import KINDS, MAX_RECORDS
+from evaluator.host.protocol import readable
 from evaluator.records.evidence import KernelLaunch
 
 MAX_LAUNCHES = 200
+MAX_WINDOWS = 1000
+NAME_CHARACTERS = 1000
+KNOWN_KINDS = frozenset(KINDS.values())
 
 
 class MalformedActivity(ValueError):
@@ -106,8 +111,12 @@ def launch_list(activities: Sequence[Activity]) -> tuple[KernelLaunch, ...]:
 def parse_windows(value: object) -> list[Window]:
     """Raises MalformedActivity."""
     return [
-        Window(label=str(item["label"]), start_ns=_whole(item, "start"), end_ns=_whole(item, "end"))
-        for item in _objects(value)
+        Window(
+            label=readable(item.get("label"), NAME_CHARACTERS),
+            start_ns=_whole(item, "start"),
+            end_ns=_whole(item, "end"),
+        )
+        for item in _objects(value, MAX_WINDOWS)
     ]
 
 
@@ -115,20 +124,28 @@ def parse_activities(value: object) -> list[Activity]:
     """Raises MalformedActivity."""
     return [
         Activity(
-            kind=str(item.get("kind", "?")),
-            name=str(item.get("name", "?"))[:1000],
+            kind=_kind(item.get("kind")),
+            name=readable(item.get("name", "?"), NAME_CHARACTERS),
             start_ns=_whole(item, "start"),
             end_ns=_whole(item, "end"),
             grid=_triple(item.get("grid")),
             block=_triple(item.get("block")),
         )
-        for item in _objects(value)
+        for item in _objects(value, MAX_RECORDS)
     ]
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
+def _objects(value: object, most: int) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise MalformedActivity("expected a list of objects")
+    if len(value) > most:
+        raise MalformedActivity(f"{len(value)} entries of a list, at most {most}")
+    return value
+
+
+def _kind(value: object) -> str:
+    if not isinstance(value, str) or value not in KNOWN_KINDS:
+        raise MalformedActivity(f"kind: expected one of {sorted(KNOWN_KINDS)}")
     return value
 
 
@@ -142,6 +159,10 @@ def _whole(item: Mapping[str, Any], key: str) -> int:
 def _triple(value: object) -> tuple[int, int, int] | None:
     if value is None:
         return None
-    if isinstance(value, list) and len(value) == 3 and all(isinstance(v, int) for v in value):
+    if isinstance(value, list) and len(value) == 3 and all(_is_extent(v) for v in value):
         return (value[0], value[1], value[2])
     raise MalformedActivity("expected three whole numbers for a grid or block")
+
+
+def _is_extent(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32

@@ -1,4 +1,8 @@
-"""A problem's tensors in an arena: prepared before a call, examined after it."""
+"""A problem's tensors in an arena: prepared before a call, examined after it.
+
+Inputs are made in the judge's own memory and copied into the arena: what a host does to the arena
+meanwhile changes neither the reference nor what the inputs are compared with afterwards.
+"""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -13,9 +17,8 @@ from evaluator.judge.arena import Arena, DeviceMemory, HostMemory, Memory, slot_
 from evaluator.problems.prototypes import Parameter, parameters
 from evaluator.problems.tensors import (
     Tensors,
-    empty_inputs,
-    fill_inputs,
     fp32_reference,
+    make_inputs,
     reference,
     refresh_inputs,
 )
@@ -28,7 +31,7 @@ MIN_SLOTS, MAX_SLOTS = 3, 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What a slot was given: a private copy of the inputs to compare with afterwards."""
+    """What a slot is given: the inputs in memory that no host can reach."""
 
     slot: int
     inputs: Tensors
@@ -46,47 +49,41 @@ class Buffers:
             DeviceMemory(driver, layout.byte_count) if driver else HostMemory(layout.byte_count)
         )
         self.arena = Arena(memory, layout)
-        self._scalars = self._make_scalars(problem)
-        self._filled: set[int] = set()
+        self._latest = make_inputs(problem, secrets.randbits(SEED_BITS), self.device)
         self._reference = reference(problem)
 
     @property
     def slot_count(self) -> int:
         return self.arena.layout.slot_count
 
-    def prepare(self, slot: int) -> None:
-        """Fresh inputs from a secret seed, poisoned outputs, fresh guards."""
-        seed = secrets.randbits(SEED_BITS)
-        destinations = {**self.arena.inputs(slot), **self._scalars}
-        if slot in self._filled:
-            refresh_inputs(self.problem, seed, destinations)
-        else:
-            fill_inputs(self.problem, seed, destinations)
-            self._filled.add(slot)
-        self.poison(slot)
+    def prepare(self, slot: int) -> Prepared:
+        """Fresh inputs from a secret seed in the slot, poisoned outputs, fresh guards."""
+        prepared = self.make(slot)
+        self.deliver(prepared)
+        return prepared
 
-    def poison(self, slot: int) -> None:
+    def make(self, slot: int) -> Prepared:
+        """The same without the inputs in the slot: no host knows them before `deliver`."""
+        refresh_inputs(self.problem, secrets.randbits(SEED_BITS), self._latest)
+        inputs = {name: tensor.clone() for name, tensor in self._latest.items()}
+        return self.give(inputs, slot)
+
+    def give(self, inputs: Tensors, slot: int) -> Prepared:
+        """These inputs for another slot, its outputs poisoned, its guards fresh."""
         for output in self.arena.outputs(slot).values():
             poison(output)
         self.arena.guard(slot)
+        return Prepared(slot=slot, inputs=inputs)
 
-    def copy_inputs(self, source: int, target: int) -> None:
-        """Equal contents in another slot, with poisoned outputs and fresh guards."""
-        for name, tensor in self.arena.inputs(target).items():
-            tensor.copy_(self.arena.inputs(source)[name])
-        self._filled.add(target)
-        self.poison(target)
+    def deliver(self, prepared: Prepared) -> None:
+        for name, tensor in self.arena.inputs(prepared.slot).items():
+            tensor.copy_(prepared.inputs[name])
 
-    def keep(self, slot: int) -> Prepared:
-        """A private copy of what the slot holds now."""
-        inputs = {name: tensor.clone() for name, tensor in self.arena.inputs(slot).items()}
-        return Prepared(slot=slot, inputs={**inputs, **self._scalars})
-
-    def arguments(self, slot: int) -> list[Value]:
+    def arguments(self, prepared: Prepared) -> list[Value]:
         """Offsets of tensors in the arena and values of scalars, in call order."""
-        offsets = self.arena.offsets(slot)
+        offsets = self.arena.offsets(prepared.slot)
         return [
-            self._scalars[item.name].item() if item.is_scalar else offsets[item.name]
+            prepared.inputs[item.name].item() if item.is_scalar else offsets[item.name]
             for item in self._parameters
         ]
 
@@ -125,14 +122,6 @@ class Buffers:
     def close(self) -> None:
         self.synchronise()
         self.arena.close()
-
-    def _make_scalars(self, problem: Problem) -> Tensors:
-        names = {item.name for item in self._parameters if item.is_scalar}
-        if not names:
-            return {}
-        made = empty_inputs(problem, "cpu")
-        fill_inputs(problem, secrets.randbits(SEED_BITS), made)
-        return {name: made[name] for name in names}
 
 
 def slots_within(items: Sequence[Parameter], budget_bytes: int) -> int:

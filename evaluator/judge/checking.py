@@ -9,20 +9,18 @@ from dataclasses import dataclass
 
 from evaluator.comparison import compare
 from evaluator.host.cuda import Driver
-from evaluator.judge.buffers import MIN_SLOTS, Buffers
-from evaluator.judge.host_process import HostFailure, HostProcess
+from evaluator.judge.buffers import MIN_SLOTS, Buffers, Prepared
+from evaluator.judge.host_process import HostProcess
 from evaluator.judge.solo import library_digest
 from evaluator.problems.tensors import Tensors
 from evaluator.records.evidence import (
     CorrectnessEvidence,
     CorrectnessTrial,
-    Ending,
 )
 from evaluator.sandbox import Sandbox
 from evaluator.work import Work
 
 TRIALS = 3
-ALLOWANCE_BYTES = 16 << 30
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,18 +35,15 @@ class Check:
     repeat_differs: bool | None = None
 
     def run(self) -> None:
-        self.host.open()
-        outputs: Tensors = {}
         for trial in range(TRIALS):
-            outputs = self._trial(trial)
-        self.repeat_differs = self._repeat(TRIALS - 1, outputs)
+            prepared, outputs = self._trial(trial)
+        self.repeat_differs = self._repeat(prepared, outputs)
 
-    def _trial(self, trial: int) -> Tensors:
+    def _trial(self, trial: int) -> tuple[Prepared, Tensors]:
         buffers, slot = self.buffers, trial % self.buffers.slot_count
-        buffers.prepare(slot)
-        prepared = buffers.keep(slot)
+        prepared = buffers.prepare(slot)
         expected = buffers.expected(prepared)
-        self._call(slot, trial)
+        self._call(prepared, trial)
         outputs = buffers.outputs(slot)
         errors = buffers.errors(outputs, expected, buffers.fp32(prepared))
         self.trials.append(
@@ -59,32 +54,24 @@ class Check:
                 broken_guards=buffers.broken_guards(slot),
             )
         )
-        return outputs
+        return prepared, outputs
 
-    def _repeat(self, trial: int, first: Tensors) -> bool:
+    def _repeat(self, earlier: Prepared, first: Tensors) -> bool:
         """Whether a call on equal inputs elsewhere gives other outputs, beyond the tolerance."""
-        source = trial % self.buffers.slot_count
-        target = (trial + 1) % self.buffers.slot_count
-        self.buffers.copy_inputs(source, target)
-        self._call(target, trial + 1)
+        slot = (earlier.slot + 1) % self.buffers.slot_count
+        prepared = self.buffers.give(earlier.inputs, slot)
+        self.buffers.deliver(prepared)
+        self._call(prepared, TRIALS)
         tolerance = self.work.problem.tolerance
-        again = self.buffers.outputs(target)
+        again = self.buffers.outputs(slot)
         return any(compare(name, again[name], first[name], tolerance).bad_count for name in first)
 
-    def _call(self, slot: int, number: int) -> None:
+    def _call(self, prepared: Prepared, number: int) -> None:
         self.buffers.synchronise()
-        fields = {"arguments": self.buffers.arguments(slot), "label": f"check {number}"}
+        fields = {"arguments": self.buffers.arguments(prepared), "label": f"check {number}"}
         self.host.ask("call", fields, self.call_seconds)
-        self._refuse_hoarding()
-
-    def _refuse_hoarding(self) -> None:
-        taken = self.host.device_bytes_taken()
-        if taken is not None and taken > ALLOWANCE_BYTES:
-            detail = (
-                f"took {taken / 2**30:.1f} GiB of GPU memory beside its buffers, "
-                f"at most {ALLOWANCE_BYTES / 2**30:.0f} GiB are allowed"
-            )
-            raise self.host.fail(Ending.OUT_OF_MEMORY, detail)
+        self.host.refuse_hoarding()
+        self.host.read_mapped_libraries()
 
 
 def check(
@@ -95,12 +82,7 @@ def check(
     try:
         with HostProcess(work, sandbox, buffers.arena.memory, cupti=False) as host:
             run = Check(work=work, buffers=buffers, host=host, call_seconds=call_seconds, trials=[])
-            try:
-                run.run()
-                host.read_mapped_libraries()
-            except HostFailure:
-                pass  # the report tells it
-            report = host.report()
+            report = host.carry_out(run.run)
     finally:
         buffers.close()
     return CorrectnessEvidence(

@@ -3,11 +3,15 @@
 Whatever goes wrong inside is told as HostFailure with an Ending; the judge stays unharmed.
 """
 
+import os
 import secrets
 import shutil
+import signal
 import socket
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +24,7 @@ from evaluator.host.protocol import (
     ChannelTimeout,
     Message,
     ProtocolBreach,
+    readable,
 )
 from evaluator.judge.arena import Memory
 from evaluator.judge.confinement import (
@@ -29,7 +34,7 @@ from evaluator.judge.confinement import (
     interpreter,
     surroundings,
 )
-from evaluator.judge.mappings import mapped_libraries
+from evaluator.judge.mappings import mapped_libraries, processes_of
 from evaluator.problems.prototypes import parameters
 from evaluator.process import RunningProcess
 from evaluator.records.candidate import Binding
@@ -42,7 +47,8 @@ from evaluator.work import Work
 START_SECONDS = 60.0
 QUIT_SECONDS = 5.0
 COMMAND_SHOWN = ("python", "-m", "evaluator.host", "serve")
-DEVICE_ERRORS_OF_OURS = (3, 100, 101, 802, 803, 999)  # not initialised, no device, unknown
+ALLOWANCE_BYTES = 16 << 30
+DETAIL_CHARACTERS = 2000
 
 
 class Cancelled(Exception):
@@ -72,7 +78,7 @@ class HostProcess:
         self._work, self._memory = work, memory
         self._sequence = 0
         self._failure: HostFailure | None = None
-        self._mapped: tuple[str, ...] = ()
+        self._mapped: set[str] = set()
         self._ended: ProcessReport | None = None
         self._workspace = Path(tempfile.mkdtemp(prefix="ptxboard-host-"))
         self._cupti = cupti_library() if cupti else None
@@ -118,8 +124,36 @@ class HostProcess:
             self._ended = self._process.wait(QUIT_SECONDS)
         return self._ended
 
-    def open(self) -> Message:
-        """Load the candidate and map the arena. Raises HostFailure, EvaluatorFault."""
+    def carry_out(self, run: Callable[[], None]) -> ProcessReport:
+        """Open the candidate, go through `run`, end the process: how all of it went.
+
+        A HostFailure is told in the report. Raises EvaluatorFault, Cancelled.
+        """
+        try:
+            self._reach()
+            self._load()
+            self._run_within_memory(run)
+            self.read_mapped_libraries()
+        except HostFailure:
+            pass  # the report tells it
+        return self.report()
+
+    def _reach(self) -> None:
+        """Map the arena. Nothing of the candidate's is loaded yet: every failure is ours."""
+        fields = {
+            "arena": self._memory.shared(),
+            "cupti": str(self._cupti) if self._cupti else None,
+        }
+        try:
+            self.ask("reach", fields, START_SECONDS)
+        except HostFailure as failure:
+            said = self._process.output().strip()[-500:]
+            raise EvaluatorFault(
+                f"the host process could not be set up: {failure.detail}; it said {said!r}"
+            ) from failure
+
+    def _load(self) -> None:
+        """From here on whatever goes wrong in there, or is said to, is the candidate's."""
         candidate = self._work.candidate
         uses_ffi = candidate.binding is Binding.TVM_FFI
         fields = {
@@ -127,14 +161,21 @@ class HostProcess:
             "symbol": candidate.entry_symbol,
             "binding": candidate.binding.value,
             "parameters": parameter_table(self._work.problem),
-            "arena": self._memory.shared(),
-            "cupti": str(self._cupti) if self._cupti else None,
             "ffi_library": str(ffi_library()) if uses_ffi else None,
         }
-        return self.ask("open", fields, START_SECONDS).fields
+        self.ask("load", fields, START_SECONDS)
+        self.refuse_hoarding()
+
+    def _run_within_memory(self, run: Callable[[], None]) -> None:
+        """The judge may lack memory because the candidate took it: then that is the finding."""
+        try:
+            run()
+        except torch.OutOfMemoryError:
+            self.refuse_hoarding()
+            raise
 
     def ask(self, kind: str, fields: Message, timeout_s: float) -> Reply:
-        """One command and its reply. Raises HostFailure, EvaluatorFault, Cancelled."""
+        """One command and its reply. Raises HostFailure, Cancelled."""
         self._sequence += 1
         start_ns = time.perf_counter_ns()
         try:
@@ -149,31 +190,27 @@ class HostProcess:
         except ProtocolBreach as breach:
             raise self.fail(Ending.CRASHED, f"host process sent {breach}") from breach
         wall_ns = time.perf_counter_ns() - start_ns
-        return Reply(fields=self._accept(message, kind), wall_ns=wall_ns)
+        return Reply(fields=self._accept(message), wall_ns=wall_ns)
 
     def _check_cancelled(self) -> None:
         if self._work.cancelled():
             raise Cancelled
 
-    def _accept(self, message: Message, asked: str) -> Message:
-        if message.get("sequence") != self._sequence:
-            seen = message.get("sequence")
-            text = f"host process answered {seen!r} where {self._sequence} was due"
+    def _accept(self, message: Message) -> Message:
+        """The candidate may have written it: no kind of reply is anything but its own trouble."""
+        kind, sequence = message.get("kind"), message.get("sequence")
+        if sequence != self._sequence:
+            seen = readable(sequence, 40)
+            text = f"host process answered {seen} where {self._sequence} was due"
             raise self.fail(Ending.CRASHED, text)
-        kind, detail = message.get("kind"), str(message.get("detail", ""))[:2000]
         if kind == "done":
             return message
-        if kind == "harness_error":
-            raise EvaluatorFault(f"{asked}: {detail}")
+        detail = readable(message.get("detail", ""), DETAIL_CHARACTERS)
         if kind == "device_error":
-            raise self._device_error(message.get("code"), detail, asked)
-        raise self.fail(Ending.CRASHED, detail or f"host process answered {kind!r}")
-
-    def _device_error(self, code: object, detail: str, asked: str) -> Exception:
-        if asked == "open" and code in DEVICE_ERRORS_OF_OURS:
-            return EvaluatorFault(f"the host process could not use the GPU: {detail}")
-        ending = Ending.OUT_OF_MEMORY if code == OUT_OF_MEMORY else Ending.DEVICE_ERROR
-        return self.fail(ending, detail)
+            out_of_memory = message.get("code") == OUT_OF_MEMORY
+            ending = Ending.OUT_OF_MEMORY if out_of_memory else Ending.DEVICE_ERROR
+            raise self.fail(ending, detail)
+        raise self.fail(Ending.CRASHED, detail or f"host process answered {readable(kind, 40)}")
 
     def _death(self, asked: str) -> HostFailure:
         """The socket closed: wait for the process to be gone and say how it went."""
@@ -190,15 +227,34 @@ class HostProcess:
         self._failure = HostFailure(ending=ending, detail=detail)
         return self._failure
 
-    def device_bytes_taken(self) -> int | None:
-        """GPU memory that went since this process was started; None on CPU memory."""
-        if self._free_before is None:
-            return None
-        return self._free_before - _free_beside_torch()
+    def refuse_hoarding(self) -> None:
+        """Raises HostFailure where more GPU memory went since the start than is allowed."""
+        taken = 0 if self._free_before is None else self._free_before - _free_beside_torch()
+        if taken > ALLOWANCE_BYTES:
+            detail = (
+                f"took {taken / 2**30:.1f} GiB of GPU memory beside its buffers, "
+                f"at most {ALLOWANCE_BYTES / 2**30:.0f} GiB are allowed"
+            )
+            raise self.fail(Ending.OUT_OF_MEMORY, detail)
 
     def read_mapped_libraries(self) -> None:
-        """Remember what the confined processes map now; read from outside, before the end."""
-        self._mapped = mapped_libraries(self._process.pid)
+        """Add what the confined processes map now, read from outside; ask at several moments."""
+        self._mapped |= set(mapped_libraries(self._process.pid))
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """No thread in there runs meanwhile, so that it cannot slow what the judge measures.
+
+        Kernels that the GPU was given before go on.
+        """
+        stopped: set[int] = set()
+        while fresh := set(processes_of(self._process.pid)) - stopped:
+            _send_signal(fresh, signal.SIGSTOP)
+            stopped |= fresh
+        try:
+            yield
+        finally:
+            _send_signal(stopped, signal.SIGCONT)
 
     def report(self) -> ProcessReport:
         """End the process if it lives, and say how it went as a whole."""
@@ -207,7 +263,8 @@ class HostProcess:
         elif self._ended is None:
             self._process.kill()
         seen = self._end()
-        told: dict[str, object] = {"mapped_libraries": self._mapped, "command": COMMAND_SHOWN}
+        mapped = tuple(sorted(self._mapped))
+        told: dict[str, object] = {"mapped_libraries": mapped, "command": COMMAND_SHOWN}
         if self._failure is not None:
             told |= {"ending": self._failure.ending, "detail": self._failure.detail}
         elif seen.ending is Ending.TIMED_OUT:
@@ -220,6 +277,12 @@ class HostProcess:
             self._channel.send("quit", self._sequence, {})
         except ChannelClosed:
             return
+
+
+def _send_signal(processes: set[int], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 def _free_beside_torch() -> int:

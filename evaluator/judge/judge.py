@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from statistics import median
 
 import torch
 
@@ -10,7 +11,7 @@ from evaluator.environment import describe_environment
 from evaluator.host.cuda import CudaError, Driver
 from evaluator.judge.buffers import MIN_SLOTS, Buffers, slots_within
 from evaluator.judge.checking import check
-from evaluator.judge.host_process import HostFailure, HostProcess
+from evaluator.judge.host_process import HostProcess
 from evaluator.judge.measuring import (
     GPU_PLAN,
     HOST_PLAN,
@@ -26,7 +27,7 @@ from evaluator.judge.readings import Readings
 from evaluator.judge.sanitizing import SANITIZER_SECONDS, sanitize
 from evaluator.judge.solo import library_digest
 from evaluator.judge.stopwatch import Stopwatch, stopwatch_for
-from evaluator.judge.tolerances import excess_of, speed_of_light_ns
+from evaluator.judge.tolerances import baseline_excess_of, excess_of, speed_of_light_ns
 from evaluator.problems.prototypes import parameters
 from evaluator.problems.tensors import baseline_version
 from evaluator.records.evaluation import Environment
@@ -100,12 +101,8 @@ class Judge:
                     call_seconds=self._call_seconds,
                     measured=measured,
                 )
-                try:
-                    measurement.run()
-                    host.read_mapped_libraries()
-                except HostFailure:
-                    pass  # the report tells it
-                report = host.report()
+                measurement.measure_alone()
+                report = host.carry_out(measurement.run)
         finally:
             buffers.close()
         return self._timing_evidence(work, measurement.plan, measured, report, stopwatch)
@@ -143,6 +140,8 @@ class Judge:
             tolerated_batch_excess=excess.share,
             tolerated_batch_excess_ns=excess.per_call_ns,
             tolerated_bracket_ns=excess.per_bracket_ns,
+            baseline_alone_ns=median(measured.baseline_alone_ns),
+            tolerated_baseline_excess=baseline_excess_of(self.target),
         )
 
     def examine(self) -> None:

@@ -14,7 +14,7 @@ VENDOR = re.compile(
 def mapped_libraries(root: int) -> tuple[str, ...]:
     """Paths of mapped shared objects of `root` and all processes below it."""
     seen: set[str] = set()
-    for process in (root, *_descendants(root)):
+    for process in processes_of(root):
         seen |= _mapped_by(process)
     return tuple(sorted(seen))
 
@@ -26,15 +26,16 @@ def banned_libraries(paths: Sequence[str], allowed: Sequence[str]) -> tuple[str,
     return tuple(name for name in found if not any(part in name for part in allowed))
 
 
-def _descendants(root: int) -> list[int]:
+def processes_of(root: int) -> list[int]:
+    """`root` and everything below it, parents before their children."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (parent := _parent(entry)) is not None:
             parents[int(entry.name)] = parent
     found, fresh = [], [root]
     while fresh:
-        fresh = [process for process, parent in parents.items() if parent in fresh]
         found += fresh
+        fresh = [process for process, parent in parents.items() if parent in fresh]
     return found
 
 

@@ -2,19 +2,21 @@
 
 Per trial: warm-up; blocks of calls, candidate and baseline alternating in order; a burst of
 back-to-back calls over all slots and single calls without a flush, both between two readings of
-the judge's own clock. A bracket ends when the judge has the device again and has taken its own
-copy of the outputs' state, so an answer that is sent early wins nothing.
+the judge's own clock. Within a bracket the judge first copies fresh inputs in and at the end takes
+the outputs, so that neither work done before the clock starts nor an answer sent early wins
+anything; what its own copying takes was measured before the candidate was loaded. The baseline
+was measured then too, and while its blocks run the candidate's process is frozen.
 """
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from statistics import median
 
 from evaluator.comparison import compare
 from evaluator.judge.activity import Attribution, MalformedActivity, Window
-from evaluator.judge.buffers import Buffers, Prepared
+from evaluator.judge.buffers import MIN_SLOTS, Buffers, Prepared
 from evaluator.judge.host_process import HostProcess
 from evaluator.judge.readings import Readings
 from evaluator.judge.statistics import block_size
@@ -28,7 +30,6 @@ from evaluator.records.evidence import (
     TimingSample,
     VerifiedCall,
 )
-from evaluator.records.verdicts import EvaluatorFault
 from evaluator.work import Work
 
 SLOT_BUDGET_BYTES = 8 << 30
@@ -42,7 +43,10 @@ FEWEST_CALLS, FEWEST_WARMUP = 10, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How many calls of what; `verified` timed calls of each trial are checked at once."""
+    """How many calls of what; `verified` timed calls of each trial are checked at once.
+
+    `alone`: calls of the baseline, and rounds of copying, before the candidate is loaded.
+    """
 
     trials: int
     warmup: int
@@ -50,6 +54,7 @@ class Plan:
     verified: int
     bursts: int
     singles: int
+    alone: int = 10
 
     def for_calls_of(self, wall_ns: int) -> "Plan":
         """Fewer calls where all of them would take longer than LONG_NS; never fewer than FEWEST."""
@@ -75,6 +80,7 @@ class Measured:
 
     samples: list[TimingSample] = field(default_factory=list)
     baseline_samples: list[TimingSample] = field(default_factory=list)
+    baseline_alone_ns: list[int] = field(default_factory=list)
     batches: list[BatchBracket] = field(default_factory=list)
     verified: list[VerifiedCall] = field(default_factory=list)
     launch_lists: list[tuple[KernelLaunch, ...]] = field(default_factory=list)
@@ -93,23 +99,51 @@ class Measurement:
     call_seconds: float
     measured: Measured
     baseline_inputs: list[Tensors] = field(default_factory=list)
+    copying_ns: int = 0
     _turn: int = 0
 
-    def run(self) -> None:
-        self.host.open()
+    def measure_alone(self) -> None:
+        """The baseline and the judge's own copying, before anything of the candidate's runs."""
         problem, device = self.work.problem, self.buffers.device
         for _ in range(BASELINE_SLOTS):
             self.baseline_inputs.append(make_inputs(problem, secrets.randbits(62), device))
+        self._warm_baseline()
+        found, windows = self._baseline_calls(range(self.plan.alone), lambda: None)
+        self.measured.baseline_alone_ns += [found.seen[w.label].span_ns for w in windows]
+        self.copying_ns = self._copying_ns()
+
+    def _copying_ns(self) -> int:
+        """Median time of inputs into and outputs out of one slot."""
+        prepared = [self.buffers.make(slot) for slot in range(MIN_SLOTS)]
+        rounds = []
+        for _ in range(self.plan.alone):
+            self.stopwatch.probe()
+            start_ns = time.perf_counter_ns()
+            self._deliver(prepared)
+            self._fetch(prepared)
+            rounds.append(time.perf_counter_ns() - start_ns)
+        return round(median(rounds) / len(prepared))
+
+    def _deliver(self, prepared: list[Prepared]) -> None:
+        for one in prepared:
+            self.buffers.deliver(one)
+        self.buffers.synchronise()
+
+    def _fetch(self, prepared: list[Prepared]) -> list[Tensors]:
+        outputs = [self.buffers.outputs(one.slot) for one in prepared]
+        self.stopwatch.probe()
+        return outputs
+
+    def run(self) -> None:
         self.plan = self.plan.for_calls_of(self._first_call())
         for trial in range(self.plan.trials):
             self._trial(trial)
 
     def _first_call(self) -> int:
         """Nanoseconds on the judge's clock; includes what a candidate sets up once."""
-        slot = self._next_slot()
         for label in ("first", "second"):
-            self.buffers.prepare(slot)
-            wall_ns = self._ask_call(slot, label)
+            wall_ns = self._ask_call(self.buffers.prepare(self._next_slot()), label)
+        self.host.refuse_hoarding()
         return wall_ns
 
     def _trial(self, trial: int) -> None:
@@ -128,13 +162,16 @@ class Measurement:
             self._burst(trial, burst)
         for single in range(self.plan.singles):
             self._single(trial, single)
+        self.host.read_mapped_libraries()
 
     def _warm_up(self) -> None:
         for number in range(self.plan.warmup):
-            slot = self._next_slot()
-            self.buffers.prepare(slot)
-            self._ask_call(slot, f"warm-up {number}")
+            self._ask_call(self.buffers.prepare(self._next_slot()), f"warm-up {number}")
         self.host.ask("collect", {}, self.call_seconds)
+        with self.host.frozen():
+            self._warm_baseline()
+
+    def _warm_baseline(self) -> None:
         run = baseline(self.work.problem)
         for _ in range(self.plan.warmup):
             run(**self.baseline_inputs[0])
@@ -148,19 +185,17 @@ class Measurement:
         *,
         verify: bool,
     ) -> None:
-        slot = self._next_slot()
-        self.buffers.prepare(slot)
-        prepared = self.buffers.keep(slot) if verify else None
+        prepared = self.buffers.prepare(self._next_slot())
         self.host.ask("settle", {}, self.call_seconds)
         self.stopwatch.flush()
-        wall_ns = self._ask_call(slot, _label(trial, call))
-        if prepared is not None:
+        wall_ns = self._ask_call(prepared, _label(trial, call))
+        if verify:
             self.measured.verified.append(self._verify(trial, call, prepared))
         walls[_label(trial, call)] = (wall_ns, self._reading())
 
-    def _ask_call(self, slot: int, label: str) -> int:
+    def _ask_call(self, prepared: Prepared, label: str) -> int:
         self.buffers.synchronise()
-        fields = {"arguments": self.buffers.arguments(slot), "label": label}
+        fields = {"arguments": self.buffers.arguments(prepared), "label": label}
         return self.host.ask("call", fields, self.call_seconds).wall_ns
 
     def _verify(self, trial: int, call: int, prepared: Prepared) -> VerifiedCall:
@@ -208,25 +243,28 @@ class Measurement:
 
     def _attribution(self) -> Attribution:
         fields = self.host.ask("collect", {}, self.call_seconds).fields
-        if fields.get("dropped"):
-            raise EvaluatorFault(f"CUPTI dropped {fields['dropped']} records of the candidate")
         try:
             return host_attribution(fields, collects=self.stopwatch.collects)
         except MalformedActivity as error:
             raise self.host.fail(Ending.CRASHED, f"host process sent {error}") from error
 
-    def _baseline_block(self, trial: int, block: range) -> None:
+    def _baseline_calls(
+        self, calls: range, after: Callable[[], None]
+    ) -> tuple[Attribution, list[Window]]:
         run = baseline(self.work.problem)
         windows: list[Window] = []
-        readings: list[DeviceReading | None] = []
         self.stopwatch.start()
-        for call in block:
+        for call in calls:
             inputs = self.baseline_inputs[call % BASELINE_SLOTS]
             self.stopwatch.flush()
-            label = _label(trial, call)
-            windows.append(self.stopwatch.time(label, lambda given=inputs: run(**given)))  # type: ignore[misc]
-            readings.append(self._reading())
-        found = self.stopwatch.stop(windows)
+            windows.append(self.stopwatch.time(str(call), lambda given=inputs: run(**given)))  # type: ignore[misc]
+            after()
+        return self.stopwatch.stop(windows), windows
+
+    def _baseline_block(self, trial: int, block: range) -> None:
+        readings: list[DeviceReading | None] = []
+        with self.host.frozen():
+            found, windows = self._baseline_calls(block, lambda: readings.append(self._reading()))
         for call, window, reading in zip(block, windows, readings, strict=True):
             seen = found.seen[window.label]
             self.measured.baseline_samples.append(
@@ -258,23 +296,25 @@ class Measurement:
         self._bracket(trial, [self._next_slot()], f"single {trial} {single}", number)
 
     def _bracket(self, trial: int, slots: list[int], label: str, number: int) -> None:
-        prepared = []
-        for slot in slots:
-            self.buffers.prepare(slot)
-            prepared.append(self.buffers.keep(slot))
-        calls = [self.buffers.arguments(slot) for slot in slots]
+        prepared = [self.buffers.make(slot) for slot in slots]
+        fields = {"calls": [self.buffers.arguments(one) for one in prepared], "label": label}
         self.host.ask("settle", {}, self.call_seconds)
         self.stopwatch.probe()
         start_ns = time.perf_counter_ns()
-        fields = {"calls": calls, "label": label}
+        self._deliver(prepared)
         self.host.ask("batch", fields, self.call_seconds * MIN_BURST_CALLS)
-        self.stopwatch.probe()
-        wall_ns = time.perf_counter_ns() - start_ns
-        outputs = [self.buffers.outputs(slot) for slot in slots]
+        outputs = self._fetch(prepared)
+        whole_ns = time.perf_counter_ns() - start_ns
+        copying_ns = min(self.copying_ns * len(slots), whole_ns)
         seen = self._attribution().seen.get(label)
-        warm_ns = seen.span_ns if seen is not None and self.stopwatch.collects else None
         self.measured.batches.append(
-            BatchBracket(trial=trial, call_count=len(slots), wall_ns=wall_ns, warm_span_ns=warm_ns)
+            BatchBracket(
+                trial=trial,
+                call_count=len(slots),
+                wall_ns=whole_ns - copying_ns,
+                copying_ns=copying_ns,
+                warm_span_ns=seen.span_ns if seen and self.stopwatch.collects else None,
+            )
         )
         for given, made in zip(prepared, outputs, strict=True):
             self.measured.verified.append(self._examine(trial, number, given, made))

@@ -10,10 +10,11 @@ from typing import Protocol
 import torch
 
 from evaluator.host.cuda import Driver
-from evaluator.host.cupti import Recorder
+from evaluator.host.cupti import MAX_RECORDS, Recorder
 from evaluator.judge.activity import (
     Activity,
     Attribution,
+    MalformedActivity,
     Seen,
     Window,
     attribute,
@@ -138,6 +139,8 @@ def wall_attribution(windows: list[Window]) -> Attribution:
 
 def host_attribution(fields: dict[str, object], *, collects: bool) -> Attribution:
     """The same from a host's answer to `collect`. Raises MalformedActivity."""
+    if fields.get("dropped"):
+        raise MalformedActivity(f"more than {MAX_RECORDS} kernels and copies of one trial")
     windows = parse_windows(fields.get("windows"))
     if not collects:
         return wall_attribution(windows)

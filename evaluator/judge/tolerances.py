@@ -30,8 +30,17 @@ GPU_EXCESS = Excess(share=0.04, per_call_ns=8_000, per_bracket_ns=1_500_000)
 HOST_EXCESS = Excess(share=0.5, per_call_ns=100_000, per_bracket_ns=3_000_000)
 
 
+# A GPU that a candidate has warmed up runs some per cent slower; a shared CPU core much more.
+GPU_BASELINE_EXCESS, HOST_BASELINE_EXCESS = 0.25, 1.0
+
+
 def excess_of(target: Target) -> Excess:
     return GPU_EXCESS if target.is_gpu else HOST_EXCESS
+
+
+def baseline_excess_of(target: Target) -> float:
+    """How much slower than before the candidate was loaded the baseline may be, a share."""
+    return GPU_BASELINE_EXCESS if target.is_gpu else HOST_BASELINE_EXCESS
 
 
 def speed_of_light_ns(flop_count: int, byte_count: int, target: Target) -> float | None:

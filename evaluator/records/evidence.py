@@ -235,11 +235,16 @@ class TimingSample(Record):
 
 
 class BatchBracket(Record):
-    """Back-to-back calls between two readings of the judge's own clock."""
+    """Back-to-back calls between two readings of the judge's own clock.
+
+    `wall_ns` is without `copying_ns`: what the judge's own copies of the inputs and outputs take,
+    which lie between the readings too.
+    """
 
     trial: int
     call_count: int
     wall_ns: int
+    copying_ns: int = 0
     warm_span_ns: int | None = None
 
     @property
@@ -287,6 +292,12 @@ class TimingEvidence(Record):
     noise: float | None = Field(default=None, description="the speedup is known to +- this share")
     spread: float | None = Field(default=None, description="of the candidate's own samples")
     baseline_spread: float | None = None
+    baseline_alone_ns: float | None = Field(
+        default=None, description="median of calls before the candidate was loaded"
+    )
+    tolerated_baseline_excess: float | None = Field(
+        default=None, description="how much slower than alone the baseline may be, a share"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -296,7 +307,7 @@ class TimingEvidence(Record):
             return value
         known = {**value, "spread": value.get("noise"), "noise": None}
         known["baseline_spread"] = known.pop("baseline_noise")
-        low, high, ratio = (known.get(f"speedup{end}") for end in ("_low", "_high", ""))
+        low, high, ratio = (known.get(f"speedup{end}") or 0.0 for end in ("_low", "_high", ""))
         if ratio:
             known["noise"] = (high - low) / 2 / ratio
         return known

@@ -77,7 +77,11 @@ def _findings(evidence: CorrectnessEvidence, allowed: tuple[str, ...]) -> Iterat
     if evidence.repeat_differs:
         text = "two calls on equal inputs gave different outputs, beyond the tolerance"
         yield Verdict.INCORRECT_NUMERICAL, text
-    banned = banned_libraries(evidence.process.mapped_libraries, allowed)
+    yield from banned_finding(evidence.process, allowed)
+
+
+def banned_finding(process: ProcessReport, allowed: tuple[str, ...]) -> Iterator[Finding]:
+    banned = banned_libraries(process.mapped_libraries, allowed)
     if banned:
         yield Verdict.BANNED_LIBRARY, f"the process mapped {', '.join(banned)}, which is banned"
 

@@ -5,17 +5,22 @@ Out       TimingEvidence: every sample of both, brackets of the judge's clock, v
           latency, speedup with its 95 % interval, and noise as a fraction
 Verdicts  PASSED; RUNTIME_ERROR, TIMEOUT, OUT_OF_MEMORY: how the process failed;
           NO_KERNEL: a call launched nothing; OUT_OF_BOUNDS_WRITE, INPUT_MUTATED,
-          INCORRECT_NUMERICAL: a verified call was wrong; TIMING_DISPUTED: work outside the calls,
-          a changing set of kernels, a span that the judge's clock contradicts or that the
-          hardware does not allow; INCONCLUSIVE: the speedup is not known to within
-          the noise limit, or the samples scatter beyond SPREAD_FACTOR times that, ATTEMPTS times
-Raises    EvaluatorFault: records without times, samples missing though nothing failed
+          INCORRECT_NUMERICAL: a verified call was wrong; BANNED_LIBRARY: mapped;
+          TIMING_DISPUTED: work outside the calls, a changing set of kernels, a span that the
+          judge's clock contradicts or that the hardware does not allow; INCONCLUSIVE: the speedup
+          is not known to within the noise limit, the samples scatter beyond SPREAD_FACTOR times
+          that, records came without times, or the baseline was much slower than before the
+          candidate was loaded, ATTEMPTS times
+Raises    EvaluatorFault: records of the baseline without times, samples missing though nothing
+          failed
 Source    CUPTI activity records (kernels, copies, memsets) on a GPU; the wall clock on `host`
 
 CUPTI lives in the candidate's process, so its word alone is not enough: bursts of back-to-back
-calls and single calls are bracketed by the judge's own clock, their outputs verified. What gets
-past: a forged span within the tolerated excess of the brackets (evidence holds both); calls of a
-burst that overlap because one alone does not fill the GPU are bound by the single calls only.
+calls and single calls are bracketed by the judge's own clock, inputs brought and outputs taken
+within the bracket. What gets past: a forged span within the tolerated excess of the brackets
+(evidence holds both); calls of a burst that overlap because one alone does not fill the GPU are
+bound by the single calls only; kernels left running that slow the baseline by less than its limit;
+a library that is loaded and unloaded between two looks at the mapped files.
 """
 
 from collections.abc import Iterator
@@ -28,7 +33,12 @@ from evaluator.judge.tolerances import Excess
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import BatchBracket, Ending, TimingEvidence
 from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
-from evaluator.stages.correctness import VERDICT_OF_ENDING, Finding, process_text
+from evaluator.stages.correctness import (
+    VERDICT_OF_ENDING,
+    Finding,
+    banned_finding,
+    process_text,
+)
 from evaluator.work import Work
 
 ATTEMPTS = 3
@@ -41,12 +51,12 @@ Result = StageResult[TimingEvidence]
 
 
 def run(work: Work, bench: Bench) -> Result:
-    device = device_of(bench)
-    result = judge(device.time(work))
+    device, allowed = device_of(bench), work.problem.allowed_libraries
+    result = judge(device.time(work), allowed_libraries=allowed)
     for attempt in range(2, ATTEMPTS + 1):
         if result.verdict is not Verdict.INCONCLUSIVE:
             break
-        result = judge(device.time(work))
+        result = judge(device.time(work), allowed_libraries=allowed)
         message = f"{result.message} (measured {attempt} times for noise)"
         result = result.model_copy(update={"message": message})
     if not result.passed:
@@ -54,12 +64,16 @@ def run(work: Work, bench: Bench) -> Result:
     return result
 
 
-def judge(evidence: TimingEvidence) -> Result:
+def judge(evidence: TimingEvidence, *, allowed_libraries: tuple[str, ...] = ()) -> Result:
     """The first finding in the order of the verdicts above; figures only where it passed."""
-    finding = next(_findings(evidence), None)
+    finding = next(_findings(evidence, allowed_libraries), None)
     if finding is None:
         evidence = _with_figures(evidence)
-        finding = _noise_finding(evidence) or (Verdict.PASSED, _passed_text(evidence))
+        finding = (
+            _slowed_baseline(evidence)
+            or _noise_finding(evidence)
+            or (Verdict.PASSED, _passed_text(evidence))
+        )
     verdict, message = finding
     if verdict is not Verdict.PASSED:
         evidence = _without_score(evidence)
@@ -68,12 +82,14 @@ def judge(evidence: TimingEvidence) -> Result:
     )
 
 
-def _findings(evidence: TimingEvidence) -> Iterator[Finding]:
+def _findings(evidence: TimingEvidence, allowed: tuple[str, ...]) -> Iterator[Finding]:
     if evidence.process.ending is not Ending.FINISHED:
         yield VERDICT_OF_ENDING[evidence.process.ending], process_text(evidence.process)
     _demand_whole(evidence)
+    yield from _unstamped(evidence)
     yield from _empty_calls(evidence)
     yield from _wrong_calls(evidence)
+    yield from banned_finding(evidence.process, allowed)
     yield from _strays(evidence)
     yield from _contradicted(evidence)
     yield from _too_fast(evidence)
@@ -81,9 +97,9 @@ def _findings(evidence: TimingEvidence) -> Iterator[Finding]:
 
 def _demand_whole(evidence: TimingEvidence) -> None:
     """Everything that must be there when the process itself did not fail."""
-    unstamped = sum(s.unstamped_count for s in (*evidence.samples, *evidence.baseline_samples))
+    unstamped = sum(sample.unstamped_count for sample in evidence.baseline_samples)
     if unstamped:
-        raise EvaluatorFault(f"timing: CUPTI gave no timestamps for {unstamped} records")
+        raise EvaluatorFault(f"timing: CUPTI gave no timestamps for {unstamped} baseline records")
     planned = evidence.planned_trials * evidence.planned_calls
     for name, samples in (("candidate", evidence.samples), ("baseline", evidence.baseline_samples)):
         if len(samples) != planned:
@@ -113,6 +129,13 @@ def _wrong_calls(evidence: TimingEvidence) -> Iterator[Finding]:
         if call.bad_count:
             text = f"{which}: output {call.output} has {call.bad_count} wrong elements"
             yield Verdict.INCORRECT_NUMERICAL, f"{text}, though the correctness stage passed"
+
+
+def _unstamped(evidence: TimingEvidence) -> Iterator[Finding]:
+    """CUPTI may have failed there, or the candidate may have made it fail: nobody's doing."""
+    count = sum(sample.unstamped_count for sample in evidence.samples)
+    if count:
+        yield Verdict.INCONCLUSIVE, f"{count} device records came without times, limit 0"
 
 
 def _strays(evidence: TimingEvidence) -> Iterator[Finding]:
@@ -174,6 +197,18 @@ def _with_figures(evidence: TimingEvidence) -> TimingEvidence:
             "baseline_spread": spread(baseline),
         }
     )
+
+
+def _slowed_baseline(evidence: TimingEvidence) -> Finding | None:
+    alone_ns, share = evidence.baseline_alone_ns, evidence.tolerated_baseline_excess
+    seen_ns = evidence.baseline_latency_ns
+    if alone_ns is None or share is None or seen_ns is None or seen_ns <= alone_ns * (1 + share):
+        return None
+    text = (
+        f"the baseline took {seen_ns / 1e3:.1f} us beside the candidate and "
+        f"{alone_ns / 1e3:.1f} us before it was loaded, at most {share:.0%} more are allowed"
+    )
+    return Verdict.INCONCLUSIVE, text
 
 
 def _noise_finding(evidence: TimingEvidence) -> Finding | None:

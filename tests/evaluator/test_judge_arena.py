@@ -76,24 +76,36 @@ def test_the_shared_memory_cannot_be_made_shorter_under_the_judge():
 
 
 def test_outputs_are_poison_before_a_call_and_inputs_differ_from_call_to_call(buffers):
-    buffers.prepare(0)
-    first = buffers.keep(0)
+    first = buffers.prepare(0)
     assert torch.isnan(buffers.arena.outputs(0)["C"]).all()
-    buffers.prepare(0)
-    assert not torch.equal(buffers.keep(0).inputs["A"], first.inputs["A"])
+    assert not torch.equal(buffers.prepare(0).inputs["A"], first.inputs["A"])
+
+
+def test_inputs_reach_the_shared_memory_only_when_they_are_delivered(buffers):
+    earlier = buffers.prepare(0)
+    later = buffers.make(0)
+    assert torch.equal(buffers.arena.inputs(0)["A"], earlier.inputs["A"])
+    buffers.deliver(later)
+    assert torch.equal(buffers.arena.inputs(0)["A"], later.inputs["A"])
+
+
+def test_inputs_changed_before_the_call_are_a_mutation_too(buffers):
+    prepared = buffers.prepare(1)
+    expected = buffers.expected(prepared)["C"]
+    buffers.arena.inputs(1)["A"].zero_()
+    assert torch.equal(buffers.expected(prepared)["C"], expected)
+    assert buffers.mutated_inputs(prepared) == ("A",)
 
 
 def test_a_flipped_bit_of_an_input_is_a_mutation(buffers):
-    buffers.prepare(1)
-    kept = buffers.keep(1)
+    kept = buffers.prepare(1)
     assert buffers.mutated_inputs(kept) == ()
     buffers.arena.inputs(1)["B"].view(torch.int16)[3, 4] ^= 1
     assert buffers.mutated_inputs(kept) == ("B",)
 
 
 def test_the_references_outputs_pass_their_own_comparison(buffers):
-    buffers.prepare(2)
-    kept = buffers.keep(2)
+    kept = buffers.prepare(2)
     expected = buffers.expected(kept)
     (error,) = buffers.errors(expected, expected, buffers.fp32(kept))
     assert isinstance(error, OutputError)

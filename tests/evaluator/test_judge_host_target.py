@@ -248,7 +248,7 @@ static void forge(int number) {
   std::string frame((char*)&size, 4); frame += body; shout(frame.data(), frame.size());
 }
 """
-    body = "static int n = 1; forge(++n); usleep(300000); multiply(A, B, C);"
+    body = "static int n = 2; forge(++n); usleep(300000); multiply(A, B, C);"
     result = checked(source(body, before=FORGER + forge))
     assert result.verdict in (Verdict.INCORRECT_NUMERICAL, Verdict.RUNTIME_ERROR)
     assert result.evidence.trials == () or result.evidence.trials[0].outputs[0].unwritten_count > 0

@@ -106,10 +106,38 @@ def test_it_names_the_call_that_launched_nothing(gemm):
     assert result.message == "call 20 of 150 launched no kernel"
 
 
-def test_it_takes_the_blame_for_records_without_times(gemm):
+def test_records_without_times_are_nobodys_fault_since_a_candidate_can_make_them(gemm):
     seen = samples_with(gemm(), 149, unstamped_count=3)
-    with pytest.raises(EvaluatorFault, match="CUPTI gave no timestamps for 3 records"):
-        timing.judge(gemm(samples=seen))
+    result = timing.judge(gemm(samples=seen))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.message == "3 device records came without times, limit 0"
+
+
+def test_it_takes_the_blame_for_records_of_the_baseline_without_times(gemm):
+    first, *others = gemm().baseline_samples
+    seen = (first.model_copy(update={"unstamped_count": 3}), *others)
+    with pytest.raises(EvaluatorFault, match="no timestamps for 3 baseline records"):
+        timing.judge(gemm(baseline_samples=seen))
+
+
+def test_a_library_that_is_mapped_while_timing_is_banned(gemm):
+    mapped = ("/usr/lib/libc.so.6", "/opt/cuda/lib64/libcublasLt.so.13")
+    process = gemm().process.model_copy(update={"mapped_libraries": mapped})
+    result = timing.judge(gemm(process=process))
+    assert result.verdict is Verdict.BANNED_LIBRARY
+    assert result.message == "the process mapped libcublasLt.so.13, which is banned"
+    assert timing.judge(gemm(process=process), allowed_libraries=("cublas",)).passed
+
+
+@pytest.mark.parametrize(
+    ("alone_ns", "verdict"), [(610_000, Verdict.PASSED), (600_000, Verdict.INCONCLUSIVE)]
+)
+def test_a_baseline_that_the_candidate_slowed_is_no_measure(gemm, alone_ns, verdict):
+    """It took 758.3 us beside the candidate: 1.25 times 606.6 us."""
+    seen = gemm(baseline_alone_ns=alone_ns, tolerated_baseline_excess=0.25)
+    result = timing.judge(seen)
+    assert result.verdict is verdict
+    assert ("before it was loaded" in result.message) is (verdict is Verdict.INCONCLUSIVE)
 
 
 @pytest.mark.parametrize("field", ["samples", "baseline_samples"])
@@ -225,7 +253,7 @@ class Lent:
     ("quiet_after", "verdict", "measured"),
     [(0, Verdict.PASSED, 1), (2, Verdict.PASSED, 3), (9, Verdict.INCONCLUSIVE, 3)],
 )
-def test_noise_is_measured_again_at_most_twice(gemm, quiet_after, verdict, measured):
+def test_noise_is_measured_again_at_most_twice(gemm, make_work, quiet_after, verdict, measured):
     device = NoisyDevice(gemm(), quiet_after)
-    result = timing.run(None, Lent(device))
+    result = timing.run(make_work("// nothing"), Lent(device))
     assert (result.verdict, device.measured) == (verdict, measured)
