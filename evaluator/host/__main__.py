@@ -13,7 +13,6 @@ def main(arguments: list[str]) -> int:
         from evaluator.host.serve import serve
 
         serve(int(arguments[1]), arguments[2])
-        return 0
     if arguments[0] == "read-profile":
         from evaluator.host.read_profile import read_profile
 

@@ -6,11 +6,13 @@ What is said here is evidence of an untrusted process; the judge checks it with 
 """
 
 import ctypes
+import os
 import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from evaluator.host.binding import CandidateError, Entry, EntryMissing, Parameter, Value, bind
 from evaluator.host.cuda import CudaError, Driver
@@ -107,8 +109,11 @@ def _parameter(value: Message) -> Parameter:
     )
 
 
-def serve(descriptor: int, evaluation: str) -> None:
-    """Answer commands from the socket until `quit` or the judge hangs up."""
+def serve(descriptor: int, evaluation: str) -> NoReturn:
+    """Answer commands from the socket until `quit` or the judge hangs up; does not return.
+
+    Nothing is taken down before the end: threads of the candidate may still use the arena.
+    """
     channel = Channel(socket.socket(fileno=descriptor), evaluation)
     session = Session()
     commands: dict[str, Callable[[Message], Message]] = {
@@ -124,7 +129,9 @@ def serve(descriptor: int, evaluation: str) -> None:
             kind, fields = _answer(commands[message["kind"]], message)
             channel.send(kind, message["sequence"], fields)
     except ChannelClosed:
-        return
+        pass
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _answer(command: Callable[[Message], Message], message: Message) -> tuple[str, Message]:

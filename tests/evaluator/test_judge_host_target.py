@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from evaluator.bench import Bench
+from evaluator.judge.buffers import Buffers
+from evaluator.judge.host_process import HostProcess
 from evaluator.judge.judge import Judge
+from evaluator.judge.mappings import processes_of
 from evaluator.judge.measuring import Plan
 from evaluator.pipeline import run_lane
-from evaluator.records.evidence import CorrectnessEvidence, TimingEvidence
+from evaluator.records.evidence import CorrectnessEvidence, Ending, TimingEvidence
 from evaluator.records.verdicts import Lane, Stage, Verdict
 from evaluator.stages import correctness, timing
 from evaluator.targets import find_target
@@ -252,6 +255,109 @@ static void forge(int number) {
     result = checked(source(body, before=FORGER + forge))
     assert result.verdict in (Verdict.INCORRECT_NUMERICAL, Verdict.RUNTIME_ERROR)
     assert result.evidence.trials == () or result.evidence.trials[0].outputs[0].unwritten_count > 0
+
+
+REPLY = """
+#include <string>
+static void reply(int number, const char* fields) {
+  char line[4096] = {}; int f = open("/proc/self/cmdline", O_RDONLY);
+  ssize_t n = read(f, line, sizeof line - 1); close(f);
+  const char* id = line + n - 2; while (id[-1]) --id;
+  std::string body = std::string("{\\"evaluation\\":\\"") + id + "\\",\\"sequence\\":" +
+      std::to_string(number) + "," + fields + "}";
+  uint32_t size = __builtin_bswap32(body.size());
+  std::string frame((char*)&size, 4); frame += body; shout(frame.data(), frame.size());
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ('"kind":"harness_error","detail":"CUPTI broke"', "CUPTI broke"),
+        ('"kind":"device_error","code":100,"detail":"no device"', "no device"),
+        ('"kind":"broken","detail":"a\\u0000b\\ud800"', "a\N{REPLACEMENT CHARACTER}b?"),
+    ],
+)
+def test_no_reply_makes_the_candidates_trouble_ours(checked, fields, message):
+    text = fields.replace("\\", "\\\\").replace('"', '\\"')
+    before = "#include <fcntl.h>\n" + FORGER + REPLY
+    result = checked(source(f'reply(3, "{text}"); usleep(300000);', before=before))
+    assert result.verdict is Verdict.RUNTIME_ERROR
+    assert result.message == message
+
+
+def test_a_constructor_that_crashes_is_the_candidates_own(checked):
+    before = "__attribute__((constructor)) static void early() { abort(); }\n"
+    result = checked(source("multiply(A, B, C);", before=before))
+    assert result.verdict is Verdict.RUNTIME_ERROR
+    assert result.message == "ended by signal 6 (SIGABRT)"
+
+
+AHEAD = """
+#include <atomic>
+#include <thread>
+struct Slot { const uint16_t *A, *B; uint16_t seen[64]; uint16_t C[65536]; };
+static Slot slots[128]; static std::atomic<int> count, busy;
+static bool known(const Slot& s) { return !memcmp(s.seen, s.A, sizeof s.seen); }
+static float a[65536], b[65536];
+static void compute(Slot& s) {
+  uint16_t seen[64]; memcpy(seen, s.A, sizeof seen);
+  usleep(1000);  // until both inputs are there
+  for (int i = 0; i < 65536; ++i) { a[i] = wide(s.A[i]); b[i] = wide(s.B[i]); }
+  for (int i = 0; i < 65536; ++i) {
+    float sums[16] = {}, sum = 0; const float *x = a + i / 256 * 256, *y = b + i % 256 * 256;
+    for (int k = 0; k < 256; k += 16)
+      for (int j = 0; j < 16; ++j) sums[j] += x[k + j] * y[k + j];
+    for (float part : sums) sum += part;
+    s.C[i] = narrow(sum);
+  }
+  memcpy(s.seen, seen, sizeof seen);
+}
+static void watch() {
+  for (;; usleep(200))
+    for (int i = 0; i < count; ++i) if (!known(slots[i])) compute(slots[i]);
+}
+"""
+LOOKS_UP = """
+  static std::thread* watcher = new std::thread(watch); (void)watcher;
+  int i = 0; while (i < count && slots[i].A != A) ++i;
+  if (i == count) { slots[i].A = A; slots[i].B = B; ++count; }
+  if (count == 2)  // slots lie side by side and are used in turn
+    for (int64_t k = 2, step = slots[1].A - slots[0].A; k < 40; ++k, ++count)
+      slots[count].A = slots[0].A + k * step, slots[count].B = slots[0].B + k * step;
+  while (!known(slots[i])) usleep(50);
+  memcpy(C, slots[i].C, sizeof slots[i].C);
+"""
+
+
+def test_work_done_before_the_call_is_contradicted_by_the_bracket(timed):
+    """A thread computes as soon as inputs arrive; the timed call only copies the answer."""
+    result = timed(source(LOOKS_UP, before=AHEAD))
+    assert result.verdict is Verdict.TIMING_DISPUTED, result.message
+    assert "on the judge's clock" in result.message
+    assert all(call.bad_count == 0 for call in result.evidence.verified)
+
+
+def test_the_candidate_stands_still_while_the_baseline_is_measured(built, bench):
+    work = built(source("multiply(A, B, C);"))
+    buffers = Buffers(work.problem, None, 3)
+    with HostProcess(work, bench.sandbox, buffers.arena.memory, cupti=False) as host:
+
+        def look() -> None:
+            inside = processes_of(host._process.pid)
+            assert len(inside) >= 3
+            with host.frozen():
+                assert {state_of(process) for process in inside} == {"T"}
+            assert "T" not in {state_of(process) for process in inside}
+            host.ask("settle", {}, SHORT_SECONDS)
+
+        assert host.carry_out(look).ending is Ending.FINISHED
+    buffers.close()
+
+
+def state_of(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 def test_the_judge_stays_well_after_everything_that_candidates_did(judge, checked):
