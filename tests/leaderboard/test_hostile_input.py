@@ -152,8 +152,3 @@ def test_a_repeated_key_counts_once_against_the_limit(problems, alice_api, setti
         assert answer.status_code == status
     problem_of(alice_api.post(URL, host_body(source="int other;"), format="json"), 429)
     assert Submission.objects.count() == 1
-
-
-def test_the_page_of_a_problem_states_the_base_of_its_logarithm(client: Client, problems):
-    page = Page(client.get("/problems/mha_with_lse_d128/"))
-    assert "natural logarithm (base e)" in page.text

@@ -23,6 +23,11 @@ def test_it_prints_the_host_prototype_of_a_development_twin(client: Client, prob
     assert "development twin" in page.text
 
 
+def test_it_states_the_base_of_its_logarithm(client: Client, problems):
+    page = Page(client.get("/problems/mha_with_lse_d128/"))
+    assert "LSE is in natural logarithm (base e)" in page.text
+
+
 def test_it_states_sizes_tolerance_work_and_bounds(client: Client, problems):
     page = Page(client.get("/problems/gemm_n7168_k5120/"))
     assert "A input bfloat16 [M, K] 8192 × 5120" in page.text  # noqa: RUF001
