@@ -1,4 +1,4 @@
-"""Which tests answer for which field case
+"""Which tests answer for which field case: an index to read.
 
 The cases are failures seen in other services, retold; each has a number. `CASES` names for each
 aspect of a case the tests that go through the public door: the command line, HTTP, or a stage with
