@@ -47,7 +47,7 @@ def test_it_sums_up_each_trial_of_both():
 def test_it_gives_the_range_of_clocks_and_why_the_device_slowed():
     readings = timing_view(recorded("h200_gemm_wgmma")).readings
     assert (readings.clock_low_hz, readings.clock_high_hz) == (1_950_000_000, 1_980_000_000)
-    assert readings.throttle_reasons == ("power_cap",)
+    assert readings.throttle_reasons == ("power cap",)
 
 
 def test_it_shows_nothing_to_compare_without_samples():

@@ -138,5 +138,7 @@ def _readings(readings: Sequence[DeviceReading]) -> Readings:
         temperature_high=max(heats, default=None),
         power_low=min(powers, default=None),
         power_high=max(powers, default=None),
-        throttle_reasons=tuple(sorted({why for one in readings for why in one.throttle_reasons})),
+        throttle_reasons=tuple(
+            sorted({why.replace("_", " ") for one in readings for why in one.throttle_reasons})
+        ),
     )
