@@ -20,10 +20,13 @@ def mapped_libraries(root: int) -> tuple[str, ...]:
 
 
 def banned_libraries(paths: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Those of a vendor's that compute what the candidate should; `allowed` are parts of names."""
-    names = [Path(path).name for path in paths]
-    found = [name for name in names if VENDOR.match(name)]
-    return tuple(name for name in found if not any(part in name for part in allowed))
+    """Those of a vendor's that compute what the candidate should; `allowed` as policy names them.
+
+    Whole names: a problem that allows CUB does not allow libcublas.
+    """
+    permitted = {library.casefold() for library in allowed}
+    found = ((name, VENDOR.match(name)) for name in (Path(path).name for path in paths))
+    return tuple(name for name, match in found if match and match[1].casefold() not in permitted)
 
 
 def processes_of(root: int) -> list[int]:

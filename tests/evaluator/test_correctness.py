@@ -139,7 +139,13 @@ def test_a_vendor_library_that_was_mapped_is_banned_unless_the_problem_allows_it
     result = correctness.judge(seen)
     assert result.verdict is Verdict.BANNED_LIBRARY
     assert result.message == "the process mapped libcublasLt.so.13, which is banned"
-    assert correctness.judge(seen, allowed_libraries=("cublas",)).passed
+    assert correctness.judge(seen, allowed_libraries=("cuBLAS",)).passed
+
+
+def test_a_problem_that_allows_cub_does_not_allow_cublas():
+    seen = evidence(mapped_libraries=("/x/libcublas.so.13",))
+    for allowed in (("CUB", "Thrust"), ("cub",)):
+        assert correctness.judge(seen, allowed_libraries=allowed).verdict is Verdict.BANNED_LIBRARY
 
 
 def test_missing_trials_without_a_failure_are_our_fault():
