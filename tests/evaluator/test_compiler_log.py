@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from evaluator.compiler_log import LOG_BYTES, clean, first_error, kernel_resources
+import pytest
+
+from evaluator.compiler_log import (
+    LOG_BYTES,
+    clean,
+    first_error,
+    kernel_resources,
+    ran_out_of_memory,
+    ran_out_of_time,
+)
 
 PTXAS = """\
 ptxas info    : 0 bytes gmem
@@ -86,6 +95,21 @@ def test_our_own_check_of_the_prototype_goes_first():
         'static assertion failed with "entry signature: run takes 4 parameters, seen 3"\n'
     )
     assert first_error(log) == "run takes 4 parameters, seen 3"
+
+
+@pytest.mark.parametrize(
+    ("log", "of_time", "of_memory"),
+    [
+        ("nvcc error   : 'ptxas' died due to signal 24 \n", True, False),
+        ("sh: line 1: 12 CPU time limit exceeded ptxas\n", True, False),
+        ("virtual memory exhausted: Cannot allocate memory\n", False, True),
+        ("cc1plus: out of memory allocating 65536 bytes\n", False, True),
+        ("k.cu(3): error: expected a declaration\n", False, False),
+        ("k.cu(3): warning: memory is written in time\n", False, False),
+    ],
+)
+def test_a_compiler_that_ran_out_of_time_or_memory_is_known_by_its_words(log, of_time, of_memory):
+    assert (ran_out_of_time(log), ran_out_of_memory(log)) == (of_time, of_memory)
 
 
 def test_resources_are_read_for_each_kernel_and_not_for_device_functions():

@@ -86,6 +86,29 @@ def test_a_linked_library_is_banned_before_a_missing_entry_point_is_told(changes
     assert (result.verdict, result.message) == (verdict, message)
 
 
+@pytest.mark.parametrize(
+    ("log", "verdict", "message"),
+    [
+        (
+            "nvcc error   : 'ptxas' died due to signal 24\n",
+            Verdict.TIMEOUT,
+            f"the compiler was still running at its limit, {compilation.COMPILE_SECONDS} s",
+        ),
+        (
+            "cc1plus: out of memory allocating 65536 bytes\n",
+            Verdict.COMPILE_ERROR,
+            "the compiler ran out of memory, limit 8 GiB a process",
+        ),
+    ],
+)
+def test_a_pass_of_the_compiler_that_was_killed_is_known_by_the_log(log, verdict, message):
+    """nvcc ends with an ordinary error of its own when a limit killed one of its passes."""
+    process = evidence().process.model_copy(update={"exit_code": 2})
+    seen = evidence(process=process, log=log, library=None)
+    result = compilation.judge(seen, target=TARGETS["h200"], binding=Binding.C)
+    assert (result.verdict, result.message) == (verdict, message)
+
+
 def test_each_binding_looks_for_its_own_name():
     assert looked_up("run", Binding.C) == "run"
     assert looked_up("run", Binding.TVM_FFI) == "__tvm_ffi_run"
