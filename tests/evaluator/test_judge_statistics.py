@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator.judge.statistics import latency_ns, speedup, spread
+from evaluator.judge.statistics import block_size, latency_ns, speedup, spread
 from evaluator.judge.tolerances import Excess, speed_of_light_ns
 from evaluator.problems import find_problem
 from evaluator.targets import find_target
@@ -32,6 +32,15 @@ def test_a_clock_that_slows_both_alike_adds_no_noise_to_their_ratio():
     assert spread(candidate) > 0.05
     assert found.ratio == pytest.approx(1.2)
     assert found.noise < 0.001
+
+
+def test_calls_that_were_taken_together_are_drawn_together():
+    """Ten blocks a trial, as the judge takes them; single calls would claim to know more."""
+    assert [block_size(calls) for calls in (50, 20, 10, 6, 1)] == [5, 2, 1, 1, 1]
+    drifting = [[100 + 2 * (call // 5) for call in range(50)]] * 3
+    by_blocks = speedup(drifting, [[105] * 50] * 3, block=block_size(50))
+    by_calls = speedup(drifting, [[105] * 50] * 3, block=1)
+    assert by_blocks.noise > 1.5 * by_calls.noise
 
 
 def test_noise_is_half_the_interval_over_the_ratio():

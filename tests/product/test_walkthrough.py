@@ -11,6 +11,7 @@ from tests.product.conftest import Product, running, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
+CANDIDATES = Path(__file__).parents[1] / "candidates"
 HOST = ("--problem", "gemm_n256_k256", "--target", "host")
 
 
@@ -50,6 +51,10 @@ def test_a_host_kernel_reaches_the_board_on_the_embedded_default(product):
 def test_every_host_trick_gets_the_verdict_that_its_folder_expects(product):
     made = product.submit("--candidates", "tests/candidates", "--target", "host")
     assert made.returncode == 0, made.stdout + made.stderr
+    expectations = [path.read_text() for path in CANDIDATES.glob("*/expect.toml")]
+    count = sum('target = "host"' in text for text in expectations)
+    assert f"{count} of {count} as expected" in made.stdout
+    assert count >= 11
 
 
 def test_an_h200_kernel_gets_its_build_verdict_and_then_waits(product):
