@@ -1,5 +1,7 @@
 """What an author hands in: sources, language and binding, for one problem on one target."""
 
+import unicodedata
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Self
@@ -41,7 +43,52 @@ def check_source_path(path: str) -> str:
         raise ValueError(f"source path {seen}: '..' is not allowed")
     if len(path) > 200:
         raise ValueError(f"source path {seen}: {len(path)} characters, at most 200")
-    return str(PurePosixPath(path))
+    normal = str(PurePosixPath(path))
+    if normal == ".":
+        raise ValueError(f"source path {seen}: names the folder itself, not a file in it")
+    return normal
+
+
+def path_clashes(paths: Sequence[str | None]) -> list[tuple[int, str]]:
+    """(place, what is wrong) of each normalised path that cannot lie beside an earlier one.
+
+    Two names that differ in case or Unicode form alone are one file where a bundle is unpacked on
+    macOS or Windows; `a` beside `a/b.h` would be a file and a folder at once. None is passed over.
+    """
+    found = []
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    for place, path in enumerate(paths):
+        if path is None:
+            continue
+        name = _folded(path)
+        parents = [str(parent) for parent in PurePosixPath(name).parents]
+        if rule := _clash(path, files.get(name), _first(name, parents, files, folders)):
+            found.append((place, rule))
+        files.setdefault(name, path)
+        folders.update(dict.fromkeys(parents, path))
+    return found
+
+
+def _first(
+    name: str, parents: list[str], files: dict[str, str], folders: dict[str, str]
+) -> str | None:
+    """The path that makes `name` a folder, or that makes one of its folders a file."""
+    return folders.get(name) or next((files[one] for one in parents if one in files), None)
+
+
+def _clash(path: str, twin: str | None, other: str | None) -> str | None:
+    if twin == path:
+        return f"path {path!r} occurs twice after normalising"
+    if twin is not None:
+        return f"paths {twin!r} and {path!r} differ in case or Unicode form only; rename one"
+    if other is not None:
+        return f"paths {other!r} and {path!r}: a name is a file and a folder at once; rename one"
+    return None
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 class Source(Record):
@@ -74,9 +121,8 @@ class Candidate(Record):
     @model_validator(mode="after")
     def _sources_fit(self) -> Self:
         paths = [source.path for source in self.sources]
-        repeated = sorted({path for path in paths if paths.count(path) > 1})
-        if repeated:
-            raise ValueError(f"source path {repeated[0]!r} occurs twice after normalising")
+        if clashes := path_clashes(paths):
+            raise ValueError(f"source {clashes[0][1]}")
         if self.entry_file not in paths:
             raise ValueError(f"entry file {self.entry_file!r} is not among the sources: {paths}")
         total = sum(source.byte_count for source in self.sources)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, StrictBool, StrictInt
 
-from evaluator.records.candidate import check_source_path
+from evaluator.records.candidate import check_source_path, path_clashes
 from evaluator.records.validation import Breach, Location, OpenRecord, Parts
 from evaluator.records.validation import FieldProblem as FieldProblem
 from evaluator.records.validation import InvalidRecord as InvalidRecord
@@ -281,10 +281,8 @@ class Solution(OpenRecord):
     @classmethod
     def breaches(cls, value: Parts) -> Iterable[Breach]:
         paths = [_normal(Parts(source).text("path")) for source in value.elements("sources")]
-        for number, path in enumerate(paths):
-            if path is not None and path in paths[:number]:
-                rule = f"path {path!r} occurs twice after normalising"
-                yield Breach(location=("sources", number, "path"), rule=rule, seen=path)
+        for number, rule in path_clashes(paths):
+            yield Breach(location=("sources", number, "path"), rule=rule, seen=paths[number])
         yield from _entry_breaches(value, [path for path in paths if path is not None])
 
 

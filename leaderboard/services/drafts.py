@@ -1,6 +1,7 @@
 """From what a person typed or posted to a candidate, or to a list of everything wrong with it."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,6 +15,7 @@ from evaluator.records.candidate import (
     MAX_SOURCE_FILES,
     Candidate,
     check_source_path,
+    path_clashes,
 )
 from evaluator.records.validation import field_problems, shortened
 from evaluator.targets import TARGETS
@@ -27,6 +29,8 @@ SUBMISSION_FIELDS = frozenset(
     {"problem", "target", "language", "binding", "source", "sources", "name", "description"}
     | {"entry_file", "entry_symbol", "entry_point"}
 )
+NO_LINE = frozenset({"Cc", "Zl", "Zp"})
+UNSEEN = frozenset({"Cf", "Zs", "Mn", "Cn"})
 SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
@@ -60,7 +64,7 @@ def draft_from_json(body: Mapping[str, Any]) -> Draft:
     if has_one and has_many:
         message = "both 'source' and 'sources' were given; send one of them"
         raise InvalidSubmission([FieldError(pointer="source", message=message)])
-    entry_file, entry_symbol = body.get("entry_file"), body.get("entry_symbol", "run")
+    entry_file, entry_symbol = body.get("entry_file"), body.get("entry_symbol")
     if (entry_point := body.get("entry_point")) is not None:
         entry_file, entry_symbol = _split_entry_point(entry_point)
     return Draft(
@@ -73,7 +77,7 @@ def draft_from_json(body: Mapping[str, Any]) -> Draft:
         name=body.get("name"),
         description=body.get("description"),
         entry_file=entry_file,
-        entry_symbol=entry_symbol,
+        entry_symbol="run" if entry_symbol is None else entry_symbol,
     )
 
 
@@ -98,6 +102,7 @@ def check_draft(draft: Draft) -> CheckedDraft:
         *_target_errors(draft, problem),
         *source_errors,
         *_text_errors("name", draft.name, MAX_NAME_CHARACTERS),
+        *_line_errors("name", draft.name),
         *_text_errors("description", draft.description, MAX_DESCRIPTION_CHARACTERS),
     ]
     oversize = _size_errors(sources, draft.sources_pointer)
@@ -180,6 +185,20 @@ def _text_errors(pointer: str, value: Any, limit: int) -> Iterator[FieldError]:
         yield FieldError(pointer=pointer, message=message, seen=str(len(value)), allowed=limit)
 
 
+def _line_errors(pointer: str, value: Any) -> Iterator[FieldError]:
+    """One line that people can see: it stands in lists, logs and terminals."""
+    text = value.strip() if isinstance(value, str) else ""
+    if not text or "\x00" in text:
+        return
+    seen = ascii(text[:60])
+    if control := next((one for one in text if unicodedata.category(one) in NO_LINE), None):
+        message = f"{control!a} at offset {text.index(control)}; a {pointer} is one line"
+        yield FieldError(pointer=pointer, message=message, seen=seen)
+    elif all(unicodedata.category(one) in UNSEEN for one in text):
+        message = f"no character of this {pointer} can be seen; leave it out or use letters"
+        yield FieldError(pointer=pointer, message=message, seen=seen)
+
+
 def _read_sources(draft: Draft) -> tuple[list[tuple[str, str]], list[FieldError]]:
     """(normalised path, text) of each readable source, and what is wrong with the others."""
     pointer, given = draft.sources_pointer, draft.sources
@@ -249,9 +268,8 @@ def _content_errors(place: str, content: Any) -> Iterator[FieldError]:
 
 def _repeated(pointer: str, sources: list[tuple[str, str]]) -> Iterator[FieldError]:
     paths = [path for path, _ in sources]
-    for path in sorted({path for path in paths if paths.count(path) > 1}):
-        message = f"path {path!r} occurs twice after normalising"
-        yield FieldError(pointer=pointer, message=message, seen=path)
+    for place, message in path_clashes(paths):
+        yield FieldError(pointer=pointer, message=message, seen=paths[place])
 
 
 def _size_errors(sources: list[tuple[str, str]], pointer: str) -> list[FieldError]:

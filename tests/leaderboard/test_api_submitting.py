@@ -170,6 +170,37 @@ def test_two_paths_that_are_one_are_refused(problems, alice_api):
     assert "occurs twice after normalising" in told["errors"][0]["message"]
 
 
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (["k.cpp", "K.cpp"], "differ in case or Unicode form only"),
+        (["caf\u00e9.cpp", "cafe\u0301.cpp"], "differ in case or Unicode form only"),
+        (["k.cpp", "k.cpp/a.h"], "a name is a file and a folder at once"),
+        (["a/k.cpp", "a"], "a name is a file and a folder at once"),
+        (["."], "names the folder itself"),
+        (["./."], "names the folder itself"),
+    ],
+)
+def test_paths_that_cannot_lie_beside_each_other_are_refused(problems, alice_api, paths, said):
+    files = [{"path": path, "content": "int x;"} for path in paths]
+    told = problem_of(post(alice_api, host_body(source=None, sources=files)), 400)
+    assert said in told["errors"][0]["message"]
+    assert Submission.objects.count() == 0
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x1b[31mb", "a\u2028b", "\u200b\u2060"])
+def test_a_name_is_one_line_that_can_be_seen(problems, alice_api, name):
+    told = problem_of(post(alice_api, host_body(name=name)), 400)
+    assert pointers(told) == ["name"]
+
+
+def test_fields_that_are_null_take_their_defaults(problems, alice_api):
+    optional = ("language", "binding", "name", "description", "entry_file", "entry_symbol")
+    answer = post(alice_api, host_body(**dict.fromkeys(optional)))
+    assert answer.status_code == 201, answer.content
+    assert answer.json()["candidate"]["entry_symbol"] == "run"
+
+
 def test_the_entry_file_must_be_among_the_sources(problems, alice_api):
     told = problem_of(
         post(
