@@ -52,3 +52,10 @@ def test_it_says_how_to_start_the_first_worker(client: Client, db):
 def test_it_shows_the_api_with_this_sites_address(client: Client, db):
     page = Page(client.get("/api-guide/"))
     assert "curl http://testserver/api/v1/submissions/" in page.text
+
+
+def test_it_states_the_limits_of_the_api(client: Client, db):
+    text = Page(client.get("/api-guide/")).text
+    assert "a body of 2097152 bytes, sent as it is" in text
+    assert "sources of 1048576 bytes in 64 files, in UTF-8" in text
+    assert "20 submissions waiting or running" in text

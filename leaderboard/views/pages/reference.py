@@ -1,8 +1,10 @@
 """Pages that explain: targets, and how verdicts are reached."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from evaluator.records.candidate import MAX_SOURCE_BYTES, MAX_SOURCE_FILES
 from evaluator.targets import TARGETS
 from leaderboard.views.presenters.rules import stage_rules, tier_rules, verdict_rules
 
@@ -13,7 +15,14 @@ def targets(request: HttpRequest) -> HttpResponse:
 
 
 def api_guide(request: HttpRequest) -> HttpResponse:
-    context = {"site": request.build_absolute_uri("/").rstrip("/"), "section": "api"}
+    limits = {
+        "body_bytes": settings.PTXBOARD_MAX_BODY_BYTES,
+        "source_bytes": MAX_SOURCE_BYTES,
+        "source_files": MAX_SOURCE_FILES,
+        "in_flight": settings.PTXBOARD_IN_FLIGHT_LIMIT,
+    }
+    site = request.build_absolute_uri("/").rstrip("/")
+    context = {"site": site, "limits": limits, "section": "api"}
     return render(request, "leaderboard/api_guide.html", context)
 
 
