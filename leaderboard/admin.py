@@ -3,7 +3,6 @@
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from leaderboard.models import (
     ApiToken,
@@ -15,6 +14,7 @@ from leaderboard.models import (
     Submission,
     Worker,
 )
+from leaderboard.services.tokens import token_revoke
 
 
 class ReadOnly(admin.ModelAdmin):
@@ -66,7 +66,8 @@ class ApiTokenAdmin(ReadOnly):
 
     @admin.action(description="Revoke the chosen tokens")
     def revoke(self, request: HttpRequest, tokens: QuerySet[ApiToken]) -> None:
-        tokens.filter(revoked_at=None).update(revoked_at=timezone.now())
+        for token in tokens:
+            token_revoke(token=token, actor=request.user.get_username())
 
 
 @admin.register(Worker)

@@ -56,6 +56,10 @@ class InvalidBody(Refusal):
     title = "The body cannot be read"
 
 
+class InvalidFilter(Refusal):
+    title = "The list cannot be filtered so"
+
+
 class BodyTooLarge(Refusal):
     status = 413
     title = "The body is too large"
@@ -121,6 +125,11 @@ class NotAllowed(Refusal):
 class OutOfScope(Refusal):
     status = 403
     title = "The token does not serve this"
+
+
+class NameTaken(Refusal):
+    status = 403
+    title = "The worker's name is taken"
 
 
 class NotPossible(Refusal):

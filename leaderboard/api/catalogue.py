@@ -22,6 +22,8 @@ from leaderboard.services.workers import attempts_lost
 from leaderboard.views.freshness import board_tag, not_modified, tagged
 from leaderboard.views.pages.boards import board_csv
 
+MOST_WORKERS = 200
+
 
 class Root(APIView):
     @extend_schema(responses=schema.AnyObject)
@@ -106,7 +108,7 @@ def _check_offer(target: str, problem: Problem) -> None:
 class WorkerList(APIView):
     @extend_schema(responses=schema.AnyObject(many=True))
     def get(self, request: Request) -> Response:
-        """Every worker that ever reported: machine, versions, state, what it holds."""
+        """The workers heard last, at most 200: machine, versions, state, what each holds."""
         now = timezone.now()
         held: dict[str, list[str]] = {}
         for pk, worker in Attempt.objects.filter(state=Attempt.State.RUNNING).values_list(
@@ -122,6 +124,6 @@ class WorkerList(APIView):
                     busy_with=held.get(row.name, []),
                     lost_count=lost.get(row.name, 0),
                 )
-                for row in Worker.objects.all()
+                for row in Worker.objects.order_by("-last_seen", "name")[:MOST_WORKERS]
             ]
         )

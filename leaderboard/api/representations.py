@@ -132,6 +132,7 @@ def board_json(board: Board, request: Request) -> dict[str, Any]:
             "reason": baseline.reason or None,
         },
         "rows": [board_row(row, request) for row in board.rows],
+        "rows_cut": board.is_cut,
     }
 
 

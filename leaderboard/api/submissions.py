@@ -11,13 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from evaluator.records.verdicts import Verdict
+from evaluator.targets import TARGETS
 from leaderboard.api import schema
 from leaderboard.api.authentication import CanSubmit, CanSubmitOrRead
 from leaderboard.api.bodies import read_json
 from leaderboard.api.pagination import NewestFirst
 from leaderboard.api.representations import submission_brief, submission_json
 from leaderboard.models import Submission
-from leaderboard.refusals import DuplicateContent, FieldError, InvalidBody
+from leaderboard.refusals import DuplicateContent, FieldError, InvalidBody, InvalidFilter
 from leaderboard.services.bundle import bundle_write
 from leaderboard.services.drafts import SUBMISSION_FIELDS, Draft, draft_from_json
 from leaderboard.services.entrants import entrant_of
@@ -33,6 +35,11 @@ from leaderboard.services.submissions import (
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,200}")
 SPOOLED_BYTES = 8 << 20
 FILTERS = ("problem", "target", "entrant", "state", "verdict")
+CHOICES = {
+    "target": list(TARGETS),
+    "state": Submission.State.values,
+    "verdict": [verdict.value for verdict in Verdict],
+}
 
 
 class SubmissionList(APIView):
@@ -82,12 +89,21 @@ def _filtered(request: Request) -> Any:
     rows = Submission.objects.for_list()
     lookups = {"problem": "problem__name", "entrant": "entrant__slug"}
     for name in FILTERS:
-        value = request.query_params.get(name)
-        if value and "\x00" not in value:
+        if value := request.query_params.get(name):
+            _check_filter(name, value)
             rows = rows.filter(**{lookups.get(name, name): value})
     if request.query_params.get("mine") and request.user.is_authenticated:
         rows = rows.filter(entrant__user=request.user)
     return rows
+
+
+def _check_filter(name: str, value: str) -> None:
+    """Raises InvalidFilter: a word that nothing can match is a mistake, not an empty list."""
+    allowed = CHOICES.get(name)
+    if "\x00" in value or (allowed and value not in allowed):
+        message = f"there is no {name} {value[:60]!r}"
+        error = FieldError(pointer=name, message=message, seen=value[:60], allowed=allowed)
+        raise InvalidFilter(message, errors=[error])
 
 
 def _idempotency_key(request: Request) -> str | None:

@@ -1,5 +1,6 @@
 """Bytes kept by their SHA-256 below PTXBOARD_ARTIFACTS, and which stages made them."""
 
+import re
 from pathlib import Path
 
 from django.conf import settings
@@ -49,4 +50,7 @@ class StageArtifact(models.Model):
 
 
 def artifact_path(sha256: str) -> Path:
+    """Raises ValueError for anything but a digest: it becomes part of a path."""
+    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        raise ValueError(f"{sha256[:80]!r} is no SHA-256 in lower-case hexadecimal")
     return Path(settings.PTXBOARD_ARTIFACTS) / sha256[:2] / sha256

@@ -10,6 +10,8 @@ from evaluator import SCORING_VERSION
 from evaluator.targets import TARGETS, Target
 from leaderboard.models import Evaluation, Problem
 
+MOST_ROWS = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
@@ -29,6 +31,7 @@ class Board:
     scoring_version: str
     baseline: Baseline
     rows: list[Evaluation]
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +65,16 @@ def board_state(*, target: str, problem: Problem) -> BoardState:
 
 
 def board_read(*, target: str, problem: Problem) -> Board:
-    """One query for the rows; each carries `rank` and its submission's entrant."""
-    rows = list(Evaluation.objects.for_board(target=target, problem=problem))
+    """One query for the first MOST_ROWS; each carries `rank` and its submission's entrant."""
+    found = list(Evaluation.objects.for_board(target=target, problem=problem)[: MOST_ROWS + 1])
+    rows = found[:MOST_ROWS]
     return Board(
         target=TARGETS[target],
         problem=problem,
         scoring_version=SCORING_VERSION,
         baseline=_baseline(problem, rows),
         rows=rows,
+        is_cut=len(found) > MOST_ROWS,
     )
 
 

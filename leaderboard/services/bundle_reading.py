@@ -1,6 +1,6 @@
 """Taking a bundle in: nothing is believed before digests and chain are checked."""
 
-import zipfile
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,19 +16,25 @@ from evaluator.records.evaluation import EvaluationRecord, stage_result_from_jso
 from evaluator.records.problem import Problem as ProblemRecord
 from evaluator.records.summary import planned_stages, summarise
 from evaluator.targets import find_target
-from leaderboard.models import Artifact, Attempt, Entrant, Job, StageRecord, Submission
+from leaderboard.models import (
+    Artifact,
+    Attempt,
+    Entrant,
+    Evaluation,
+    Job,
+    StageRecord,
+    Submission,
+)
 from leaderboard.models.stage_record import chained_digest
+from leaderboard.services.archive import BrokenBundle, archive_files
 from leaderboard.services.artifacts import artifact_put
 from leaderboard.services.audit import audit_append
 from leaderboard.services.bundle import FORMAT
 from leaderboard.services.catalogue import problem_row
 from leaderboard.services.evaluations import evaluation_record
 from leaderboard.services.settling import submission_settle
+from leaderboard.services.source_text import storable
 from leaderboard.services.stages import link_artifacts
-
-
-class BrokenBundle(ValueError):
-    """A bundle that does not verify; the message names the file, what was seen and expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +51,9 @@ class Bundle:
 
 def bundle_read(path: Path) -> Bundle:
     """Raises BrokenBundle where a digest, the chain or the verdict does not hold."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            files = {name: archive.read(name) for name in archive.namelist()}
-    except (OSError, zipfile.BadZipFile, RuntimeError) as error:
-        raise BrokenBundle(f"{path.name}: not a readable archive: {error}") from error
+    files = archive_files(path)
     _check_manifest(path.name, files)
+    _check_artifacts(path.name, files)
     if "record.json" not in files:
         raise BrokenBundle(f"{path.name}: holds no record.json: it was never evaluated")
     stages = [
@@ -80,6 +83,16 @@ def _check_manifest(name: str, files: dict[str, bytes]) -> None:
         seen = sha256_hex(files[path]) if path in files else "no file"
         if seen != expected:
             raise BrokenBundle(f"{name}: {path}: expected SHA-256 {expected}, found {seen}")
+
+
+def _check_artifacts(name: str, files: dict[str, bytes]) -> None:
+    """Artifacts are stored by the digest in their names, so these must be digests, and theirs."""
+    for path, data in files.items():
+        if not path.startswith("artifacts/"):
+            continue
+        told = re.fullmatch(r"artifacts/[A-Za-z0-9-]*_([0-9a-f]{64})", path)
+        if told is None or told[1] != sha256_hex(data):
+            raise BrokenBundle(f"{name}: {path[:200]}: the name does not end in the file's SHA-256")
 
 
 def _check_chain(name: str, bundle: Bundle) -> None:
@@ -126,7 +139,7 @@ def bundle_load(bundle: Bundle) -> Submission | None:
         summary=summary,
         environment=bundle.record.environment,
         created_at=datetime.fromisoformat(said["evaluation"]["created_at"]),
-        trust=said["evaluation"]["trust"],
+        trust=Evaluation.Trust(said["evaluation"]["trust"]),
     )
     submission_settle(submission=submission, state=Submission.State.DONE, message=summary.message)
     ended_at = datetime.fromisoformat(said["ended_at"]) if said["ended_at"] else timezone.now()
@@ -185,10 +198,10 @@ def _attempt(job: Job, submission: Submission, said: dict[str, Any]) -> Attempt:
     return Attempt.objects.create(
         pk=said["id"],
         job=job,
-        lane=said["lane"],
+        lane=Job.Lane(said["lane"]),
         target=submission.target,
         number=said["number"],
-        state=said["state"],
+        state=Attempt.State(said["state"]),
         worker=said["worker"],
         message=said["message"],
         environment=said["environment"],
@@ -213,7 +226,7 @@ def _stage(said: dict[str, Any], attempt: Attempt, artifacts: dict[str, Artifact
         attempt=attempt,
         stage=result.stage.value,
         verdict=result.verdict.value,
-        message=result.message,
+        message=storable(result.message),
         result_json=canonical_json(said["record"]),
         previous_digest=said["previous"],
         digest=said["digest"],

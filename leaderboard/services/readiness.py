@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import DatabaseError
+from django.db.models import Count, Min
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -51,18 +52,19 @@ def readiness() -> Readiness:
 
 def _ages() -> tuple[float | None, int, float | None]:
     now = timezone.now()
-    queued = list(
-        Attempt.objects.queued().order_by("created_at").values_list("created_at", "lane", "target")
+    groups = (
+        Attempt.objects.queued()
+        .order_by()
+        .values_list("lane", "target")
+        .annotate(count=Count("id"), oldest=Min("created_at"))
     )
-    served = {
-        (lane, target): bool(workers_able(lane=lane, target=target))
-        for lane, target in {(lane, target) for _, lane, target in queued}
-    }
-    oldest = next((at for at, lane, target in queued if served[lane, target]), None)
+    queued = list(groups)
+    served = [at for lane, target, _, at in queued if workers_able(lane=lane, target=target)]
+    oldest = min(served, default=None)
     reaped = DutyRun.objects.filter(name="reap").values_list("ran_at", flat=True).first()
     return (
         (now - oldest).total_seconds() if oldest else None,
-        len(queued),
+        sum(count for _, _, count, _ in queued),
         (now - reaped).total_seconds() if reaped else None,
     )
 

@@ -62,6 +62,16 @@ def token_create(
     return token, secret
 
 
+@transaction.atomic
+def token_revoke(*, token: ApiToken, actor: str) -> bool:
+    """False where it was revoked before."""
+    now = timezone.now()
+    revoked = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
+    if revoked:
+        audit_append(actor=actor, action="token.revoked", subject=token.prefix)
+    return bool(revoked)
+
+
 def _served_lanes(lanes: Sequence[str], targets: Sequence[str]) -> list[str]:
     known = [lane.value for lane in Lane]
     if wrong := [one for one in lanes if one not in known]:

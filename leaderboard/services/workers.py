@@ -7,14 +7,16 @@ from django.utils import timezone
 
 from evaluator.records.worker_api import WorkerHello
 from leaderboard.models import ApiToken, Attempt, Worker
+from leaderboard.refusals import NameTaken
 from leaderboard.services.doorbell import is_due, ring
 
 RING_AT_MOST = 10
 
 
 def worker_seen(*, hello: WorkerHello, token: ApiToken) -> Worker:
-    """Keep what the worker says of itself."""
+    """Keep what the worker says of itself. Raises NameTaken: nobody speaks for another's worker."""
     now = timezone.now()
+    _refuse_taken_name(hello.name, token, now)
     environment = hello.environment.model_dump(mode="json") if hello.environment else None
     said = {
         "token_name": token.worker_name,
@@ -29,6 +31,15 @@ def worker_seen(*, hello: WorkerHello, token: ApiToken) -> Worker:
         name=hello.name, defaults=said, create_defaults={**said, "first_seen": now}
     )
     return worker
+
+
+def _refuse_taken_name(name: str, token: ApiToken, now: datetime) -> None:
+    """A name is free again once its worker was silent for a minute."""
+    holder = Worker.objects.online(now).filter(name=name).exclude(token_name=token.worker_name)
+    if holder.exists():
+        raise NameTaken(
+            f"a worker {name!r} with another token is online; start this one with another --name"
+        )
 
 
 def worker_hello(*, hello: WorkerHello, token: ApiToken) -> Worker:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leaderboard.models import Evaluation, Problem
+from leaderboard.services import boards
 from leaderboard.services.catalogue import catalogue_sync
 from leaderboard.services.evaluations import evaluation_correct
 from tests.leaderboard import factories
@@ -187,6 +188,43 @@ def test_the_list_filters_and_asks_as_often_for_many_as_for_few(
     assert alice_api.get("/api/v1/submissions/?target=h100").json()["results"] == []
     (one,) = alice_api.get("/api/v1/submissions/?entrant=bob").json()["results"]
     assert one["name"] == "bobs"
+
+
+@pytest.mark.parametrize(
+    ("query", "allowed"),
+    [
+        ("state=done", ["QUEUED", "RUNNING", "DONE", "FAULTED", "CANCELLED"]),
+        ("target=h300", ["h200", "h100", "b200", "host"]),
+        ("verdict=GOOD", None),
+        ("entrant=%00", None),
+    ],
+)
+def test_a_filter_that_nothing_can_match_is_a_mistake(db, visitor_api, query, allowed):
+    told = problem_of(visitor_api.get(f"/api/v1/submissions/?{query}"), 400)
+    assert told["errors"][0]["pointer"] == query.partition("=")[0]
+    if allowed:
+        assert told["errors"][0]["allowed"] == allowed
+
+
+@pytest.mark.parametrize("cursor", ["x", "cD0lMDA%3D", "cD14", "bz0xJnA9MjAyNg%3D%3D"])
+def test_a_cursor_of_ones_own_making_is_404(gemm, alice_entrant, visitor_api, cursor):
+    factories.submission(by=alice_entrant, problem=gemm)
+    told = problem_of(visitor_api.get(f"/api/v1/submissions/?cursor={cursor}"), 404)
+    assert told["detail"] == "the cursor is none of ours; begin again without it"
+
+
+def test_a_long_board_is_cut_and_says_so(gemm, alice_entrant, visitor_api, client, monkeypatch):
+    for number in range(3):
+        ranked(alice_entrant, gemm, 0.9 + number / 100)
+    monkeypatch.setattr(boards, "MOST_ROWS", 2)
+    answer = visitor_api.get(BOARD).json()
+    assert ([row["rank"] for row in answer["rows"]], answer["rows_cut"]) == ([1, 2], True)
+    assert (
+        "Only the first 2 rows are shown."
+        in client.get("/boards/h200/gemm_n7168_k5120/").content.decode()
+    )
+    monkeypatch.setattr(boards, "MOST_ROWS", 3)
+    assert visitor_api.get(BOARD).json()["rows_cut"] is False
 
 
 def test_the_problems_come_in_order_with_prototypes_and_boards(problems, visitor_api):

@@ -3,7 +3,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluator.records.base import sha256_hex
-from leaderboard.models import ApiToken
+from leaderboard.models import ApiToken, AuditEntry
+from leaderboard.services.tokens import token_create
 from tests.leaderboard.reading import Page
 
 
@@ -56,3 +57,22 @@ def test_it_revokes_ones_own_token_and_no_others(client: Client, alice: User, bo
 def test_it_never_lets_a_cache_keep_the_account(client: Client, alice: User):
     client.force_login(alice)
     assert "no-store" in client.get("/account/")["Cache-Control"]
+
+
+def test_it_notes_who_revoked_a_token(client: Client, alice: User):
+    client.force_login(alice)
+    client.post("/account/", {"label": "laptop"})
+    token = ApiToken.objects.get()
+    for _ in range(2):
+        client.post(reverse("token-revoke", args=[token.id]))
+    entry = AuditEntry.objects.get(action="token.revoked")
+    assert (entry.actor, entry.subject) == ("alice", token.prefix)
+
+
+def test_it_makes_no_more_than_fifty_tokens(client: Client, alice: User):
+    client.force_login(alice)
+    for number in range(50):
+        token_create(user=alice, label=str(number))
+    page = Page(client.post("/account/", {"label": "one more"}))
+    assert "You have 50 tokens, the most there can be; revoke one." in page.text
+    assert ApiToken.objects.count() == 50

@@ -1,6 +1,9 @@
 """A worker's token opens its own lanes and targets, whatever the worker says that it can do."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from evaluator.targets import TARGETS
 from leaderboard.models import Attempt, StageRecord, Worker
@@ -100,3 +103,15 @@ def test_a_fence_in_foreign_hands_opens_nothing(built, machine, call):
 def test_a_token_that_would_open_nothing_is_not_made(db, scope, words):
     with pytest.raises(BadScope, match=words):
         token_create(worker_name="desk", **scope)
+
+
+def test_nobody_speaks_for_anothers_worker_while_it_is_online(problems):
+    rack, thief = scoped("rack", targets=["h200"]), scoped("thief", targets=["host"])
+    rack.post("hello", rack.hello())
+    thief.name = "rack"
+    for answer in (thief.post("hello", thief.hello()), thief.claim()):
+        assert "start this one with another --name" in problem_of(answer, 403)["detail"]
+    assert Worker.objects.get().targets == ["h200"]
+    Worker.objects.update(last_seen=timezone.now() - timedelta(seconds=61))
+    assert thief.post("hello", thief.hello()).status_code == 200
+    assert Worker.objects.get().targets == ["host"]

@@ -3,9 +3,12 @@
 from argparse import ArgumentParser
 from pathlib import Path
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
-from leaderboard.services.bundle_reading import BrokenBundle, bundle_load, bundle_read
+from leaderboard.refusals import Refusal
+from leaderboard.services.bundle_reading import bundle_load, bundle_read
 
 
 class Command(BaseCommand):
@@ -18,8 +21,11 @@ class Command(BaseCommand):
         for path in _archives([Path(path) for path in paths]):
             try:
                 submission = bundle_load(bundle_read(path))
-            except (BrokenBundle, ValueError, KeyError) as error:
+            except (ValueError, Refusal, ValidationError) as error:
                 raise CommandError(f"{path}: {error}") from error
+            except (LookupError, TypeError, AttributeError, DatabaseError) as error:
+                kind = type(error).__name__
+                raise CommandError(f"{path}: parts are missing or odd: {kind} {error}") from error
             if verbosity:
                 told = f"{submission.name}: {submission.verdict}" if submission else "known already"
                 self.stdout.write(f"{path.name}: {told}")

@@ -7,7 +7,11 @@ from django.utils import timezone
 from leaderboard.models import Worker
 from leaderboard.views.presenters.workers import worker_views
 
+MOST_WORKERS = 200
+
 
 def workers(request: HttpRequest) -> HttpResponse:
-    views = worker_views(Worker.objects.order_by("-last_seen", "name"), timezone.now())
+    views = worker_views(
+        Worker.objects.order_by("-last_seen", "name")[:MOST_WORKERS], timezone.now()
+    )
     return render(request, "leaderboard/workers.html", {"workers": views, "section": "workers"})

@@ -91,6 +91,7 @@ class Board:
     baseline: BaselineRow
     axis: Axis
     updated_at: datetime | None
+    is_cut: bool
 
     @property
     def entrant_count(self) -> int:
@@ -105,6 +106,7 @@ def board(read: BoardRead, *, user_id: int | None) -> Board:
         baseline=_baseline_row(read.baseline, problem, read.target),
         axis=axis,
         updated_at=max((one.created_at for one in read.rows), default=None),
+        is_cut=read.is_cut,
     )
 
 
