@@ -24,6 +24,7 @@ SOURCE_FOLDER = "src"
 OUT_FOLDER = "out"
 LIBRARY = "out/library.so"
 DEPENDENCIES = "out/dependencies"
+PTX = "out/located.ptx"
 ENTRY_STEM = "ptxboard_entry"
 COMPILE_SECONDS = 120
 COMPILER_MEMORY_BYTES = 8 << 30
@@ -83,6 +84,10 @@ class BuildPlan:
         """
         mode = "-M" if self.compiler == "nvcc" else "-E"
         return (str(self.compiler_path), *self.flags, mode, "-o", "../out/preprocessed", unit)
+
+    def ptx_command(self, unit: str) -> tuple[str, ...]:
+        """One unit's PTX, line for line as the build handed it to ptxas."""
+        return (str(self.compiler_path), *self.flags, "-ptx", "-o", f"../{PTX}", unit)
 
     def key(self, work: Work) -> str:
         """SHA-256 over every byte and flag that can change the build."""

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluator.entry_unit import MARK
+from evaluator.diagnosis import ERROR
 from evaluator.records.evidence import KernelResources
 
 LOG_BYTES = 64 << 10
 LINE_CHARACTERS = 2000
-ERROR = re.compile(
-    r"(?:^|[\s:,;)])(?:fatal )?error\b|\bfatal\b|undefined reference|ld: ", re.IGNORECASE
-)
+RESOURCES = re.compile(r"^ptxas |bytes stack frame")
 TEMPORARY = re.compile(r"/tmp/tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_|/tmp/cc\w{6}\b\.?")  # noqa: S108
 OWN_PREFIX = re.compile(r"(?<![\w/.])\./(?=[\w.])")
 MEMORY_WORDS = re.compile(
@@ -20,7 +18,8 @@ MEMORY_WORDS = re.compile(
     r"died due to signal 9|Killed signal|memory allocation fail",
 )
 TIME_WORDS = re.compile(r"died due to signal 24|CPU time limit exceeded")
-SIGNATURE = re.compile(re.escape(MARK) + r'([^"\n]+)')
+# A line of an author's file, or quoted from it: its words are not the compiler's.
+QUOTED = re.compile(r"\s|[^\s:(]+(?:\(\d+\)|:\d+:)")
 KERNEL = re.compile(r"Compiling entry function '([^']+)' for '([^']+)'")
 PROPERTIES = re.compile(r"Function properties for (\S+)")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -60,8 +59,10 @@ def _cut(text: str) -> str:
         return text
     lines = [line[:LINE_CHARACTERS] for line in text.splitlines()]
     errors = {number for number, line in enumerate(lines) if ERROR.search(line)}
-    wanted = sorted({near for number in errors for near in range(number, number + 3)})
-    rest = [number for number in range(len(lines)) if number not in set(wanted)]
+    near = {line for number in errors for line in range(number, number + 3)}
+    resources = {number for number, line in enumerate(lines) if RESOURCES.search(line)} - near
+    wanted = [*sorted(near), *sorted(resources)]
+    rest = sorted(set(range(len(lines))) - near - resources)
     note = "[log cut: lines with errors first]"
     kept: list[str] = []
     room = LOG_BYTES - len(note) - 1
@@ -75,23 +76,17 @@ def _cut(text: str) -> str:
     return "\n".join([note, *kept])
 
 
-def first_error(log: str) -> str:
-    """The line that an author should read first; '' where no line looks like an error."""
-    found = SIGNATURE.search(log)
-    if found:
-        return found.group(1)
-    for line in log.splitlines():
-        if ERROR.search(line):
-            return line.strip()[:500]
-    return ""
-
-
 def ran_out_of_memory(log: str) -> bool:
-    return MEMORY_WORDS.search(log) is not None
+    return any(MEMORY_WORDS.search(line) for line in _own_lines(log))
 
 
 def ran_out_of_time(log: str) -> bool:
-    return TIME_WORDS.search(log) is not None
+    return any(TIME_WORDS.search(line) for line in _own_lines(log))
+
+
+def _own_lines(log: str) -> list[str]:
+    """What a tool says of itself; an author's text in an error message convicts no machine."""
+    return [line for line in log.splitlines() if not QUOTED.match(line)]
 
 
 def kernel_resources(log: str) -> tuple[KernelResources, ...]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from evaluator.bench import Bench
 from evaluator.build import ENTRY_STEM, LIBRARY, OUT_FOLDER
 from evaluator.compiler_log import kernel_resources
+from evaluator.demangling import demangled
 from evaluator.process import Limits
 from evaluator.records.evidence import Ending, ProcessReport
 from evaluator.records.verdicts import EvaluatorFault
-from evaluator.sandbox import read_output
+from evaluator.sandbox import OutputTooLarge, read_output
 from evaluator.symbols import Symbols, parse
 from evaluator.targets import Target
 
@@ -18,9 +19,14 @@ TOOL_SECONDS = 60.0
 TOOL_LIMITS = Limits(cpu_seconds=60, file_bytes=512 << 20, processes=64)
 LISTING_BYTES = 256 << 20
 CUBIN_BYTES = 64 << 20
-NAMES_DEMANGLED = 200
+MOST_CUBINS = 128
 LISTING = "out/listing"
 CUBIN_FOLDER = "out/cubins"
+NO_SUCH_TOOL = (126, 127)
+
+
+class Unreadable(Exception):
+    """A tool of ours runs but cannot read this library; only its author can make one like that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,25 +41,28 @@ class Inspection:
 def inspect(target: Target, bench: Bench, workspace: Path, log: str) -> Inspection:
     """Symbols of `out/library.so`, its cubins on a GPU target, and readable kernel names.
 
-    Raises EvaluatorFault when a tool is missing or fails.
+    Raises EvaluatorFault when a tool is missing, Unreadable.
     """
     listing = tool_output(
         ["readelf", "--wide", "--dynamic", "--dyn-syms", f"../{LIBRARY}"], bench, workspace
     )
-    names = [kernel.name for kernel in kernel_resources(log)][:NAMES_DEMANGLED]
+    names = [kernel.name for kernel in kernel_resources(log)]
     return Inspection(
         symbols=parse(listing),
         cubins=_cubins(bench, workspace) if target.is_gpu else (),
-        demangled=_demangled(names, bench, workspace) if names else {},
+        demangled=demangled(names, bench.sandbox),
     )
 
 
 def tool_output(argv: Sequence[str], bench: Bench, workspace: Path) -> str:
-    """What a tool prints, whole: through a file, since the captured output is bounded."""
+    """What a tool prints, whole: through a file, since the captured output is bounded.
+
+    Raises EvaluatorFault when the tool is missing, Unreadable.
+    """
     script = 'exec "$@" > ../out/listing'
     report = run_tool(["/bin/sh", "-c", script, "tool", *argv], bench, workspace)
     _demand_success(argv[0], report)
-    listing = read_output(workspace, LISTING, limit_bytes=LISTING_BYTES) or b""
+    listing = _output(workspace, LISTING, LISTING_BYTES) or b""
     return listing.decode("utf-8", errors="replace")
 
 
@@ -74,9 +83,18 @@ def run_tool(argv: Sequence[str], bench: Bench, workspace: Path) -> ProcessRepor
 
 
 def _demand_success(name: str, report: ProcessReport) -> None:
-    if report.ending is not Ending.FINISHED or report.exit_code != 0:
-        end = report.detail or f"exit code {report.exit_code}"
-        raise EvaluatorFault(f"{Path(name).name} failed ({end}): {report.output_tail[-500:]}")
+    if report.ending is Ending.FINISHED and report.exit_code == 0:
+        return
+    end = report.detail or f"exit code {report.exit_code}"
+    text = f"{Path(name).name} cannot read the library ({end}): {report.output_tail.strip()[-500:]}"
+    raise EvaluatorFault(text) if report.exit_code in NO_SUCH_TOOL else Unreadable(text)
+
+
+def _output(workspace: Path, name: str, limit_bytes: int) -> bytes | None:
+    try:
+        return read_output(workspace, name, limit_bytes=limit_bytes)
+    except OutputTooLarge as error:
+        raise Unreadable(f"too much to inspect in the library: {error}") from error
 
 
 def _cubins(bench: Bench, workspace: Path) -> tuple[bytes, ...]:
@@ -87,15 +105,9 @@ def _cubins(bench: Bench, workspace: Path) -> tuple[bytes, ...]:
     _demand_success("cuobjdump", report)
     folder = workspace / CUBIN_FOLDER
     found = sorted(path.name for path in folder.iterdir())
+    if len(found) > MOST_CUBINS:
+        raise Unreadable(f"{len(found)} device binaries in the library, at most {MOST_CUBINS}")
     ours = [name for name in found if name.startswith(f"{ENTRY_STEM}.")]
     names = [*ours, *(name for name in found if name not in ours)]
-    contents = (
-        read_output(workspace, f"{CUBIN_FOLDER}/{name}", limit_bytes=CUBIN_BYTES) for name in names
-    )
+    contents = (_output(workspace, f"{CUBIN_FOLDER}/{name}", CUBIN_BYTES) for name in names)
     return tuple(data for data in contents if data)
-
-
-def _demangled(names: Sequence[str], bench: Bench, workspace: Path) -> dict[str, str]:
-    report = run_tool(["c++filt", "--", *names], bench, workspace)
-    lines = report.output_tail.splitlines()
-    return dict(zip(names, lines, strict=True)) if len(lines) == len(names) else {}

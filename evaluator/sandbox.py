@@ -313,7 +313,11 @@ def _gpu_mounts() -> list[str]:
     return arguments
 
 
-class OutputTooLarge(EvaluatorFault):
+class OutputRefused(EvaluatorFault):
+    """A confined process left no plain file there; where hostile code ran it is that code's."""
+
+
+class OutputTooLarge(OutputRefused):
     """A confined process left a larger file than its reader takes; the caller tells whose fault."""
 
 
@@ -321,21 +325,21 @@ def read_output(workspace: Path, name: str, *, limit_bytes: int) -> bytes | None
     """A regular file that a confined process left; None if it left none.
 
     Links are not followed: what a candidate wrote must not name a file of the worker.
-    Raises EvaluatorFault if it is a link or another kind of file, OutputTooLarge above the limit.
+    Raises OutputRefused if it is a link or another kind of file, OutputTooLarge above the limit.
     """
     path = workspace / name
     if path.parent.resolve() != workspace.resolve() / Path(name).parent:
-        raise EvaluatorFault(f"{name}: its folder leads out of the workspace")
+        raise OutputRefused(f"{name}: its folder leads out of the workspace")
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise EvaluatorFault(f"{name}: expected a regular file, found a link: {error}") from error
+        raise OutputRefused(f"{name}: expected a regular file, found a link: {error}") from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise EvaluatorFault(
+            raise OutputRefused(
                 f"{name}: expected a regular file, found kind {stat.S_IFMT(status.st_mode):o}"
             )
         if status.st_size > limit_bytes:

@@ -9,10 +9,14 @@ from evaluator.host.memory import own_buffers
 from evaluator.host.protocol import Message
 
 LOAD_FAILED, DEVICE_FAILED, CANDIDATE_FAILED = 13, 14, 15
+LOADING = "ptxboard: the candidate is loaded now"
 
 
 def run_once(specification: Message) -> int:
-    """Exit code: 0, or one of the constants above with a line on stderr."""
+    """Exit code: 0, or one of the constants above with a line on stderr.
+
+    LOADING on stdout says that everything was well before anything of the candidate's ran.
+    """
     try:
         _call(specification)
     except CudaError as error:
@@ -34,15 +38,17 @@ def _call(specification: Message) -> None:
         )
         for value in specification["parameters"]
     ]
+    stream = driver.stream()
+    buffers = own_buffers(driver, parameters, specification["seed"])
+    print(LOADING, flush=True)
     entry = bind(
         ctypes.CDLL(specification["library"]),
         specification["symbol"],
         specification["binding"],
         parameters,
-        stream=driver.stream(),
+        stream=stream,
         ffi_library=specification.get("ffi_library"),
     )
-    buffers = own_buffers(driver, parameters, specification["seed"])
     scalars = specification["scalars"]
     values = zip(parameters, buffers, strict=True)
     entry([scalars[p.name] if buffer is None else buffer for p, buffer in values])

@@ -1,4 +1,4 @@
-"""From a host's windows and device records to samples. Pure; the records are an untrusted word.
+"""From a host's windows and device records to samples; the records are an untrusted word.
 
 A record belongs to the window in which it starts; one that starts in none is a stray. Names of
 kernels never decide anything.
@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluator.demangling import demangled
 from evaluator.host.cupti import KINDS, MAX_RECORDS
 from evaluator.host.protocol import readable
 from evaluator.records.evidence import KernelLaunch
+from evaluator.sandbox import Sandbox
 
 MAX_LAUNCHES = 200
 MAX_WINDOWS = 1000
@@ -95,6 +97,17 @@ def attribute(windows: Sequence[Window], activities: Sequence[Activity]) -> Attr
         stray_count=len(strays),
         unstamped_count=len(activities) - len(stamped),
         strays=tuple(dict.fromkeys(strays))[:5],
+    )
+
+
+def readable_launches(
+    launches: Sequence[KernelLaunch], sandbox: Sandbox
+) -> tuple[KernelLaunch, ...]:
+    """The same launches, kernels under the names that authors wrote."""
+    names = demangled([launch.name for launch in launches if launch.kind == "kernel"], sandbox)
+    return tuple(
+        launch.model_copy(update={"name": names.get(launch.name, launch.name)})
+        for launch in launches
     )
 
 

@@ -9,6 +9,7 @@ import torch
 from evaluator.device import Profile
 from evaluator.environment import describe_environment
 from evaluator.host.cuda import CudaError, Driver
+from evaluator.judge.activity import readable_launches
 from evaluator.judge.buffers import MIN_SLOTS, Buffers, slots_within
 from evaluator.judge.checking import check
 from evaluator.judge.host_process import HostProcess
@@ -21,7 +22,6 @@ from evaluator.judge.measuring import (
     Measurement,
     Plan,
 )
-from evaluator.judge.names import demangled
 from evaluator.judge.profiling import profile
 from evaluator.judge.readings import Readings
 from evaluator.judge.sanitizing import SANITIZER_SECONDS, sanitize
@@ -33,7 +33,6 @@ from evaluator.problems.tensors import baseline_version
 from evaluator.records.evaluation import Environment
 from evaluator.records.evidence import (
     CorrectnessEvidence,
-    KernelLaunch,
     ProcessReport,
     SanitizerEvidence,
     TimingEvidence,
@@ -116,7 +115,8 @@ class Judge:
         stopwatch: Stopwatch,
     ) -> TimingEvidence:
         problem, excess = work.problem, excess_of(self.target)
-        launches, sets = _steady(measured.launch_lists)
+        counts = Counter(measured.launch_lists)
+        usual = counts.most_common(1)[0][0] if counts else ()
         return TimingEvidence(
             timer=stopwatch.timer,
             process=report,
@@ -129,8 +129,8 @@ class Judge:
             baseline_samples=tuple(measured.baseline_samples),
             batches=tuple(measured.batches),
             verified=tuple(measured.verified),
-            launches=launches,
-            launch_sets=sets,
+            launches=readable_launches(usual, self._sandbox),
+            launch_sets=len(counts),
             flush_bytes=stopwatch.flush_bytes,
             library_sha256=library_digest(work),
             noise_limit=self.target.noise_limit,
@@ -181,11 +181,3 @@ def _driver() -> Driver:
         return Driver()
     except (OSError, CudaError, RuntimeError, AssertionError) as error:
         raise EvaluatorFault(f"no usable GPU on this machine: {error}") from error
-
-
-def _steady(lists: list[tuple[KernelLaunch, ...]]) -> tuple[tuple[KernelLaunch, ...], int]:
-    """The most frequent launch list, names readable, and how many different ones there were."""
-    if not lists:
-        return (), 0
-    counts = Counter(lists)
-    return demangled(counts.most_common(1)[0][0]), len(counts)

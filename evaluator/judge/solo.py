@@ -15,7 +15,7 @@ from evaluator.records.evidence import ProcessReport
 from evaluator.records.flashinfer import ScalarInput
 from evaluator.records.problem import Problem
 from evaluator.records.verdicts import EvaluatorFault
-from evaluator.sandbox import Sandbox, read_output
+from evaluator.sandbox import OutputRefused, Sandbox, read_output
 from evaluator.toolchain import Tool
 from evaluator.work import Work
 
@@ -25,10 +25,15 @@ TOOL_LIMITS = Limits(processes=2048, open_files=4096)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """How the run went, and the file that the tool wrote (None: it wrote none)."""
+    """How the run went, and the file that the tool wrote.
+
+    `report` is None where there is none. `refusal` tells of something else in its place, which
+    only the candidate can have put there: it runs beside the tool as the same user.
+    """
 
     process: ProcessReport
     report: bytes | None
+    refusal: str = ""
 
 
 def run_watched(
@@ -54,9 +59,17 @@ def run_watched(
             limits=TOOL_LIMITS,
             gpu=True,
         )
-        report = read_output(workspace, report_name, limit_bytes=MAX_REPORT_BYTES)
+        report, refusal = _report(workspace, report_name)
     shown = (tool.path.name, *options, "python", "solo")
-    return Watched(process=process.model_copy(update={"command": shown}), report=report)
+    process = process.model_copy(update={"command": shown})
+    return Watched(process=process, report=report, refusal=refusal)
+
+
+def _report(workspace: Path, name: str) -> tuple[bytes | None, str]:
+    try:
+        return read_output(workspace, name, limit_bytes=MAX_REPORT_BYTES), ""
+    except OutputRefused as refusal:
+        return None, str(refusal)
 
 
 def _specification(work: Work, library: Path) -> Message:

@@ -127,6 +127,8 @@ class SanitizerEvidence(Record):
     process: ProcessReport
     completed: bool
     error_count: int | None
+    error_exit: int = Field(default=99, description="the tool's exit code where it found errors")
+    refusal: str = Field(default="", description="why the tool's report could not be taken")
     first_fault: SanitizerFault | None
     report: str
     report_truncated: bool

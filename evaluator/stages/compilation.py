@@ -2,9 +2,10 @@
 
 In        candidate's sources; the generated entry unit checks the prototype of the entry point
 Out       CompilationEvidence; artifacts `library`, `cubin` (the entry unit's), `log`
-Verdicts  PASSED; COMPILE_ERROR: the compiler's word, a wrong prototype, too much memory;
+Verdicts  PASSED; COMPILE_ERROR: the compiler's word, a wrong prototype, too much memory, a
+          library that readelf or cuobjdump cannot read;
           TIMEOUT; ENTRY_POINT_MISSING; BANNED_LIBRARY: a vendor library is linked or called
-Raises    EvaluatorFault: no compiler, no sandbox, a tool of ours failed
+Raises    EvaluatorFault: no compiler, no sandbox, a tool of ours is missing
 Source    nvcc and g++; `readelf` for symbols; `cuobjdump` for the cubin; `ptxas -v` for resources
 
 Builds are kept by the digest of every byte and flag (`BuildPlan.key`); failures too, except
@@ -22,6 +23,7 @@ from evaluator.build import (
     COMPILER_LIMITS,
     COMPILER_MEMORY_BYTES,
     LIBRARY,
+    PTX,
     SOURCE_FOLDER,
     BuildPlan,
     lay_out,
@@ -31,12 +33,12 @@ from evaluator.build import (
 from evaluator.compiler_log import (
     CleanLog,
     clean,
-    first_error,
     kernel_resources,
     ran_out_of_memory,
     ran_out_of_time,
 )
-from evaluator.inspection import Inspection, inspect
+from evaluator.diagnosis import first_error, remarks, units_to_locate, with_places
+from evaluator.inspection import Inspection, Unreadable, inspect
 from evaluator.records.candidate import Binding, Candidate
 from evaluator.records.evaluation import AnyStageResult, StageResult
 from evaluator.records.evidence import (
@@ -53,6 +55,8 @@ from evaluator.targets import Target
 from evaluator.work import Work
 
 LIBRARY_BYTES = 16 << 20
+PTX_BYTES = 32 << 20
+MOST_UNITS_LOCATED = 2
 SYMBOLS_LISTED = 200
 CACHED_VERDICTS = frozenset(
     {
@@ -145,7 +149,9 @@ def _summary(evidence: CompilationEvidence) -> str:
         parts.append(f"{count} kernel{'s' * (count > 1)}, at most {registers} registers")
     if spilling:
         parts.append(f"{len(spilling)} of them spill")
-    return ", ".join(parts)
+    noted = remarks(evidence.log)
+    more = f" (and {len(noted) - 1} more remarks in the log)" if len(noted) > 1 else ""
+    return ", ".join(parts) + (f"; {noted[0]}{more}" if noted else "")
 
 
 def _is_repeatable(result: StageResult[CompilationEvidence]) -> bool:
@@ -166,18 +172,46 @@ def _build(work: Work, build_plan: BuildPlan, bench: Bench) -> Build:
             limits=COMPILER_LIMITS,
             timeout_seconds=COMPILE_SECONDS,
         )
+        output = _with_places(report.output_tail, build_plan, bench, workspace)
         log = clean(
-            report.output_tail,
+            output,
             already_truncated=report.output_truncated,
             folders=build_plan.mounts,
             workspace=bench.sandbox.inside(workspace),
         )
         library, detail = _library(report, workspace)
-        inspection = inspect(work.target, bench, workspace, log.text) if library else None
+        inspection = None
+        try:
+            inspection = inspect(work.target, bench, workspace, log.text) if library else None
+        except Unreadable as error:
+            library, detail = None, str(error)
     report = report.model_copy(
         update={"command": build_plan.shown_command(), "output_tail": "", "detail": detail}
     )
     return Build(report=report, log=log, library=library, inspection=inspection)
+
+
+def _with_places(output: str, build_plan: BuildPlan, bench: Bench, workspace: Path) -> str:
+    """ptxas names lines of a PTX file that is gone: make it once more and name the author's."""
+    for prefixed in units_to_locate(output)[:MOST_UNITS_LOCATED]:
+        stem = plain_stem(prefixed)
+        unit = next((name for name in build_plan.units if Path(name).stem == stem), None)
+        if unit is None:
+            continue
+        bench.sandbox.run(
+            build_plan.ptx_command(unit),
+            workspace=workspace,
+            cwd=SOURCE_FOLDER,
+            read_only=build_plan.mounts,
+            limits=COMPILER_LIMITS,
+            timeout_seconds=COMPILE_SECONDS,
+        )
+        try:
+            ptx = read_output(workspace, PTX, limit_bytes=PTX_BYTES) or b""
+        except OutputTooLarge:
+            continue
+        output = with_places(output, prefixed, ptx.decode("utf-8", errors="replace"))
+    return output
 
 
 def _library(report: ProcessReport, workspace: Path) -> tuple[bytes | None, str]:

@@ -37,7 +37,7 @@ from evaluator.compiler_log import clean
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import Ending, PolicyEvidence, ProcessReport
 from evaluator.records.verdicts import Stage, Verdict
-from evaluator.sandbox import read_output
+from evaluator.sandbox import OutputTooLarge, read_output
 from evaluator.work import Work
 
 POLICY_SECONDS = 60.0
@@ -82,7 +82,11 @@ def run(work: Work, bench: Bench) -> StageResult[PolicyEvidence]:
     with bench.sandbox.scratch() as workspace:
         lay_out(work, build_plan, workspace)
         reports = _preprocess(build_plan, bench, workspace)
-        listing = read_output(workspace, DEPENDENCIES, limit_bytes=DEPENDENCY_BYTES) or b""
+        try:
+            listing = read_output(workspace, DEPENDENCIES, limit_bytes=DEPENDENCY_BYTES) or b""
+        except OutputTooLarge as error:
+            message = f"too many headers to list: {error}"
+            return StageResult(stage=Stage.POLICY, verdict=Verdict.COMPILE_ERROR, message=message)
         inside = bench.sandbox.inside(workspace)
     log = "".join(report.output_tail for report in reports)
     headers = Headers(

@@ -2,26 +2,28 @@
 
 In        the compiled library; finite made-up inputs, none of the judge's
 Out       SanitizerEvidence: exit code, summary, first fault with kernel and source line
-Verdicts  PASSED; SANITIZER_ERROR: memcheck counted errors; RUNTIME_ERROR: the process died or the
-          device reported an error without memcheck naming one; TIMEOUT; OUT_OF_MEMORY
-Raises    EvaluatorFault: no tool, no summary, or a summary that the exit code contradicts
+Verdicts  PASSED; SANITIZER_ERROR: memcheck counted errors, or its exit code says so, or its report
+          was taken away; RUNTIME_ERROR: the process died or the device reported an error without
+          memcheck naming one; TIMEOUT; OUT_OF_MEMORY
+Raises    EvaluatorFault: no tool, or it failed before the candidate was loaded
 Source    compute-sanitizer memcheck, `--error-exitcode`; API errors are not reported, since
           honest start-up code probes the driver for symbols that it may lack
 
-Fails closed: both exit code and summary must say that there were none. What gets past: reads of
+Fails closed: both exit code and summary must say that there were none, and a report that says
+something else than the exit code was changed by the candidate, which runs beside the tool as the
+same user. What gets past: a candidate that takes the tool itself over through /proc; reads of
 uninitialised memory, races and shared-memory hazards (other tools of the sanitizer), accesses
 inside another valid allocation, and code that behaves only under the sanitizer.
 """
 
 from evaluator.bench import Bench
 from evaluator.device import device_of
-from evaluator.host.solo import CANDIDATE_FAILED, DEVICE_FAILED, LOAD_FAILED
+from evaluator.host.solo import CANDIDATE_FAILED, DEVICE_FAILED, LOAD_FAILED, LOADING
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import Ending, SanitizerEvidence
 from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
 from evaluator.work import Work
 
-ERROR_EXIT = 99
 VERDICT_OF_ENDING = {
     Ending.TIMED_OUT: Verdict.TIMEOUT,
     Ending.OUT_OF_MEMORY: Verdict.OUT_OF_MEMORY,
@@ -42,7 +44,7 @@ def run(work: Work, bench: Bench) -> Result:
 
 
 def judge(evidence: SanitizerEvidence) -> Result:
-    """Raises EvaluatorFault where the tool's words and its exit code do not make a verdict."""
+    """Raises EvaluatorFault where nothing of the candidate's can have run."""
     verdict, message = _decide(evidence)
     return StageResult[SanitizerEvidence](
         stage=Stage.SANITIZER, verdict=verdict, message=message, evidence=evidence
@@ -50,27 +52,31 @@ def judge(evidence: SanitizerEvidence) -> Result:
 
 
 def _decide(evidence: SanitizerEvidence) -> tuple[Verdict, str]:
-    process, count = evidence.process, evidence.error_count
+    process, count, code = evidence.process, evidence.error_count, evidence.process.exit_code
+    if count is None and LOADING not in process.output_tail:
+        end = process.detail or f"exit code {code}"
+        tail = _last_line(evidence.report or process.output_tail)
+        raise EvaluatorFault(
+            f"sanitizer: it ended before the candidate was loaded ({end}): {tail!r}; "
+            "check that compute-sanitizer runs on this machine"
+        )
     if process.ending is Ending.TIMED_OUT:
         return Verdict.TIMEOUT, f"under memcheck: {process.detail}"
     if count:
         return Verdict.SANITIZER_ERROR, _fault_text(evidence)
     if process.ending is not Ending.FINISHED:
         return VERDICT_OF_ENDING[process.ending], f"under memcheck: {process.detail}"
-    code = process.exit_code
+    if code == evidence.error_exit:
+        text = f"memcheck's exit code {code} says errors, its report does not: it was changed"
+        return Verdict.SANITIZER_ERROR, text
     if code in FAILURES_OF_SOLO:
         return Verdict.RUNTIME_ERROR, f"under memcheck: {_last_line(process.output_tail)}"
-    if count is None or not evidence.completed:
-        tail = _last_line(evidence.report or process.output_tail)
-        raise EvaluatorFault(
-            f"sanitizer: no summary in memcheck's report (exit code {code}): {tail!r}; "
-            "check that compute-sanitizer runs on this machine"
-        )
-    if code == ERROR_EXIT:
-        raise EvaluatorFault("sanitizer: memcheck's exit code says errors, its summary says none")
     if code != 0:
         text = f"the process ended by itself with exit code {code}"
         return Verdict.RUNTIME_ERROR, f"under memcheck: {text}"
+    if count is None or not evidence.completed:
+        seen = evidence.refusal or "no summary is there"
+        return Verdict.SANITIZER_ERROR, f"memcheck's report was taken away or changed: {seen}"
     return Verdict.PASSED, "memcheck: 0 errors"
 
 

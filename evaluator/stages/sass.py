@@ -2,8 +2,9 @@
 
 In        the library that compilation made, by its digest: the very bytes that are timed
 Out       SassEvidence: counts by opcode, rows of the target's families; artifact `sass`
-Verdicts  PASSED, whatever is found: an absent family is a fact about the kernel, not a failure
-Raises    EvaluatorFault: cuobjdump is missing or failed
+Verdicts  PASSED, whatever is found: an absent family is a fact about the kernel, not a failure;
+          COMPILE_ERROR: cuobjdump cannot read the library
+Raises    EvaluatorFault: cuobjdump is missing
 Source    the paper's families; spelling as cuobjdump 13 prints it
 
 A static match never says that an instruction ran; the counters stage does. Code that a library
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 
 from evaluator.bench import Bench
 from evaluator.build import LIBRARY, OUT_FOLDER
-from evaluator.inspection import tool_output
+from evaluator.inspection import Unreadable, tool_output
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import Artifact, OpcodeCount, SassEvidence, SassMatch
 from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
@@ -47,7 +48,11 @@ def run(work: Work, bench: Bench) -> StageResult[SassEvidence]:
         (workspace / OUT_FOLDER).mkdir()
         (workspace / LIBRARY).write_bytes(work.path(library).read_bytes())
         command = [str(cuobjdump.path), "--dump-sass", f"../{LIBRARY}"]
-        listing = tool_output(command, bench, workspace)
+        try:
+            listing = tool_output(command, bench, workspace)
+        except Unreadable as error:
+            verdict = Verdict.COMPILE_ERROR
+            return StageResult(stage=Stage.SASS, verdict=verdict, message=str(error))
     kept = work.store("sass", listing.encode()[:LISTING_BYTES])
     evidence = read(
         listing,

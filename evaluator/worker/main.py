@@ -1,5 +1,6 @@
 """`ptxboard worker`: presence, leftovers, then doorbells from Celery or plain polling."""
 
+import fcntl
 import logging
 import os
 import platform
@@ -21,7 +22,7 @@ from evaluator.targets import TARGETS, find_target
 from evaluator.worker.attempt import AttemptRunner, LaneRunner
 from evaluator.worker.celery_app import worker_app
 from evaluator.worker.client import SiteAway, SiteClient, SiteRefused
-from evaluator.worker.outbox import deliver_leftovers
+from evaluator.worker.outbox import Outbox, deliver_leftover, find_leftovers
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class Worker:
     hello: WorkerHello
     runner: AttemptRunner
     stopping: threading.Event
+    leftovers: list[Outbox]
 
     def evaluate(self, attempt: str | None) -> bool:
         """Claim the named attempt, or the oldest one, and carry it out; False if there was none."""
@@ -70,14 +72,24 @@ class Worker:
                 self.stopping.wait(POLL_SECONDS)
 
     def announce(self) -> None:
-        """Tell the site that this worker lives, until it stops."""
+        """Tell the site that this worker lives, and what is left to tell, until it stops."""
         while True:
             try:
                 self.runner.client.hello(self.hello)
+                self.deliver_leftovers()
             except (SiteAway, SiteRefused) as error:
                 log.warning("hello: %s", error)
             if self.stopping.wait(HEARTBEAT_SECONDS):
                 return
+
+    def deliver_leftovers(self) -> None:
+        """Raises SiteAway; what is left then waits for the next time."""
+        while self.leftovers:
+            told = deliver_leftover(
+                self.leftovers[0], self.runner.client, self.runner.environment()
+            )
+            log.info("leftover %s", told)
+            del self.leftovers[0]
 
 
 def main(options: Namespace) -> int:
@@ -107,9 +119,10 @@ def _worker(options: Namespace) -> Iterator[Worker]:
         environment=environment,
     )
     stopping = threading.Event()
-    with SiteClient(site_url=_site(options), token=_token()) as client:
-        for told in _leftovers(folder / "outbox", client):
-            log.info("leftover %s", told)
+    with (
+        _alone_in(folder),
+        SiteClient(site_url=_site(options), token=_token()) as client,
+    ):
         runner = AttemptRunner(
             client=client,
             root=folder,
@@ -117,7 +130,25 @@ def _worker(options: Namespace) -> Iterator[Worker]:
             environment=lambda: environment,
             stopping=stopping,
         )
-        yield Worker(hello=hello, runner=runner, stopping=stopping)
+        yield Worker(
+            hello=hello,
+            runner=runner,
+            stopping=stopping,
+            leftovers=find_leftovers(folder / "outbox"),
+        )
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Two processes in one folder would take each other's results for their own leftovers."""
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise EvaluatorFault(
+                f"another worker runs in {folder}; give this one another --name or --folder"
+            ) from None
+        yield
 
 
 def _serve(worker: Worker, options: Namespace) -> None:
@@ -172,13 +203,6 @@ def _lane_runner(lanes: tuple[Lane, ...], bench: Bench, folder: Path) -> LaneRun
     if Lane.BUILD in lanes:
         return lambda work: run_lane(work, bench, Lane.BUILD)
     return JudgeClient(folder=folder).evaluate
-
-
-def _leftovers(outbox: Path, client: SiteClient) -> list[str]:
-    try:
-        return deliver_leftovers(outbox, client)
-    except SiteAway as away:
-        return [f"results of an earlier start still wait: {away}"]
 
 
 def _site(options: Namespace) -> str:

@@ -10,8 +10,12 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.records.evaluation import Environment
 from evaluator.records.evidence import Artifact
+from evaluator.records.worker_api import Completion, Outcome
 from evaluator.worker.client import SiteClient, SiteRefused, StaleFence
+
+CUT_OFF = "the worker was killed in the midst of this attempt and has started anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,12 @@ class Outbox:
         for file in self.folder.glob("*.message"):
             file.rename(file.with_suffix(".sent"))
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the attempt's completion was written down, sent or not."""
+        files = (*self.folder.glob("*.message"), *self.folder.glob("*.sent"))
+        return any(json.loads(file.read_text())["path"].endswith("/complete") for file in files)
+
     def discard(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -66,22 +76,37 @@ class Outbox:
         return len(list(self.folder.glob("*.sent")))
 
 
-def deliver_leftovers(root: Path, client: SiteClient) -> list[str]:
-    """Send what an earlier process of this worker wrote down; says what became of each attempt.
+def find_leftovers(root: Path) -> list[Outbox]:
+    """What an earlier process of this worker did not bring to its end; look before the first claim.
 
-    Raises SiteAway when the site still does not answer; nothing is lost then.
+    Its messages may be whole, or it was killed in the midst of the attempt.
     """
-    told = []
-    for owner in sorted(root.glob("*/owner.json")):
-        known = json.loads(owner.read_text())
-        outbox = Outbox(folder=owner.parent, attempt=known["attempt"], fence=known["fence"])
-        try:
-            outbox.deliver(client)
-            told.append(f"{outbox.attempt}: delivered")
-        except (StaleFence, SiteRefused) as refusal:
-            told.append(f"{outbox.attempt}: not wanted any more ({refusal})")
-        outbox.discard()
-    return told
+    known = [(path.parent, json.loads(path.read_text())) for path in root.glob("*/owner.json")]
+    return [
+        Outbox(folder=folder, attempt=owner["attempt"], fence=owner["fence"])
+        for folder, owner in sorted(known, key=lambda one: one[0])
+    ]
+
+
+def deliver_leftover(outbox: Outbox, client: SiteClient, environment: Environment) -> str:
+    """Send what was written down and forget it; says what became of it.
+
+    An attempt that was cut off is reported as a fault of ours, so that its job goes on at once
+    and not only when the lease ends. Raises SiteAway; nothing is lost then.
+    """
+    told = "delivered"
+    if not outbox.is_complete:
+        told = "reported as cut off"
+        completion = Completion(
+            fence=outbox.fence, outcome=Outcome.FAULTED, environment=environment, message=CUT_OFF
+        )
+        outbox.put(f"attempts/{outbox.attempt}/complete", completion.to_json())
+    try:
+        outbox.deliver(client)
+    except (StaleFence, SiteRefused) as refusal:
+        told = f"not wanted any more ({refusal})"
+    outbox.discard()
+    return f"{outbox.attempt}: {told}"
 
 
 def _write_whole(path: Path, data: str | bytes) -> None:

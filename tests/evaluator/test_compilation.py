@@ -398,3 +398,18 @@ def test_a_killed_compiler_is_never_a_pass(build):
     evidence = passed.model_copy(update={"process": killed})
     result = compilation.judge(evidence, target=TARGETS["h200"], binding="c")
     assert result.verdict is Verdict.COMPILE_ERROR
+
+
+def test_a_library_that_cuobjdump_cannot_read_is_its_authors_doing(bench, make_work):
+    """Eight bytes of a fat binary's header, made by the assembler: no tool of ours has failed."""
+    section = r'asm(".section .nv_fatbin,\"a\"\n.long 0xBA55ED50,0x10001\n.previous");'
+    text = f"""
+    {section}
+    __global__ void kernel() {{}}
+    extern "C" void run(const void* a, const void* b, void* c, cudaStream_t stream) {{
+      kernel<<<1, 1, 0, stream>>>();
+    }}
+    """
+    result = compilation.run(make_work(text), bench)
+    assert result.verdict is Verdict.COMPILE_ERROR
+    assert result.message.startswith("cuobjdump cannot read the library (exit code 1)")

@@ -2,10 +2,14 @@
 
 import pytest
 
+from evaluator.host.solo import CANDIDATE_FAILED, DEVICE_FAILED, LOAD_FAILED, LOADING
 from evaluator.judge.sanitizer_report import first_fault, summary_count
+from evaluator.judge.sanitizing import ERROR_EXITS, options
 from evaluator.records.evidence import Ending, SanitizerEvidence
 from evaluator.records.verdicts import EvaluatorFault, Verdict
 from evaluator.stages import sanitizer
+
+LOADED = LOADING + "\n"
 
 
 @pytest.fixture
@@ -47,14 +51,40 @@ def test_the_recorded_reports_are_parsed_again_to_the_same_fault(recorded):
     assert fault.model_dump() == value["first_fault"]
 
 
-def test_a_report_without_summary_is_our_fault(seen):
-    with pytest.raises(EvaluatorFault, match=r"no summary in memcheck's report \(exit code 0\)"):
-        sanitizer.judge(seen("clean", error_count=None, completed=False))
+@pytest.mark.parametrize("exit_code", [0, 1, 14, 99])
+def test_a_tool_that_ends_before_the_candidate_is_loaded_is_our_fault(seen, exit_code):
+    nothing = {"error_count": None, "completed": False, "report": ""}
+    process = {"exit_code": exit_code, "output_tail": "cannot find the injection library\n"}
+    with pytest.raises(EvaluatorFault, match=rf"exit code {exit_code}\): 'cannot find the inj"):
+        sanitizer.judge(seen("clean", process=process, **nothing))
 
 
-def test_a_summary_that_the_exit_code_contradicts_is_our_fault(seen):
-    with pytest.raises(EvaluatorFault, match="exit code says errors"):
-        sanitizer.judge(seen("clean", process={"exit_code": 99}))
+def test_a_report_that_the_exit_code_contradicts_was_changed(seen):
+    process = {"exit_code": 71, "output_tail": LOADED}
+    result = sanitizer.judge(seen("clean", process=process, error_exit=71))
+    assert result.verdict is Verdict.SANITIZER_ERROR
+    assert (
+        result.message == "memcheck's exit code 71 says errors, its report does not: it was changed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [("", "no summary is there"), ("x.txt: found a link", "x.txt: found a link")],
+)
+def test_a_report_that_is_gone_or_cut_is_no_pass(seen, refusal, told):
+    changed = {"error_count": None, "completed": False, "report": "", "refusal": refusal}
+    result = sanitizer.judge(seen("clean", process={"output_tail": LOADED}, **changed))
+    assert result.verdict is Verdict.SANITIZER_ERROR
+    assert result.message == f"memcheck's report was taken away or changed: {told}"
+
+
+def test_name_and_exit_code_are_other_ones_each_time():
+    assert len(ERROR_EXITS) == 60
+    assert not set(ERROR_EXITS) & {0, LOAD_FAILED, DEVICE_FAILED, CANDIDATE_FAILED, 126, 127}
+    given = options("a.txt", 71)
+    assert given[given.index("--error-exitcode") + 1] == "71"
+    assert given[-2:] == ("--log-file", "a.txt")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +96,12 @@ def test_a_summary_that_the_exit_code_contradicts_is_our_fault(seen):
     ],
 )
 def test_how_the_process_ended_decides_where_memcheck_named_nothing(seen, ending, verdict):
-    changed = {"ending": ending, "detail": "so it ended", "exit_code": None}
+    changed = {
+        "ending": ending,
+        "detail": "so it ended",
+        "exit_code": None,
+        "output_tail": LOADED,
+    }
     result = sanitizer.judge(seen("clean", error_count=None, completed=False, process=changed))
     assert (result.verdict, result.message) == (verdict, "under memcheck: so it ended")
 
