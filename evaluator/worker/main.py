@@ -5,6 +5,7 @@ import logging
 import os
 import platform
 import secrets
+import shutil
 import signal
 import threading
 from argparse import ArgumentParser, Namespace
@@ -148,6 +149,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
             raise EvaluatorFault(
                 f"another worker runs in {folder}; give this one another --name or --folder"
             ) from None
+        shutil.rmtree(folder / "attempts", ignore_errors=True)  # of a process that was killed
         yield
 
 
@@ -173,6 +175,7 @@ def _serve(worker: Worker, options: Namespace) -> None:
         without_gossip=True,
         without_mingle=True,
     )
+    logging.getLogger("evaluator").setLevel(logging.INFO)  # Celery has quietened the root logger
     celery.start()
 
 

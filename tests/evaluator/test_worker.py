@@ -1,8 +1,10 @@
 """The worker against a site at the other end of the wire: order, loss, refusal, cancellation."""
 
+import fcntl
 import hashlib
 import json
 import threading
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +20,9 @@ from evaluator.records.worker_api import Outcome, WorkerHello
 from evaluator.targets import TARGETS
 from evaluator.work import Work
 from evaluator.worker.attempt import AttemptRunner
-from evaluator.worker.client import SiteClient, SiteRefused
-from evaluator.worker.outbox import Outbox, deliver_leftovers
+from evaluator.worker.client import SiteAway, SiteClient, SiteRefused
+from evaluator.worker.main import add_arguments, main
+from evaluator.worker.outbox import Outbox, deliver_leftover, find_leftovers
 
 ENVIRONMENT = Environment(
     harness_version="1", operating_system="Linux", python="3.11", sandbox="bubblewrap"
@@ -64,6 +67,10 @@ def client(wire: Wire) -> Iterator[SiteClient]:
     transport = httpx.MockTransport(wire)
     with SiteClient(site_url="http://site.test", token="t", transport=transport) as client:
         yield client
+
+
+def left(root: Path, client: SiteClient) -> list[str]:
+    return [deliver_leftover(one, client, ENVIRONMENT) for one in find_leftovers(root)]
 
 
 def order() -> JobOrder:
@@ -140,15 +147,50 @@ def test_it_delivers_after_a_restart_what_an_earlier_process_left(wire, client, 
     outbox = Outbox.create(tmp_path, attempt="a9", fence="f9")
     outbox.put("attempts/a9/stages", "{}")
     outbox.put("attempts/a9/complete", "{}")
-    assert deliver_leftovers(tmp_path, client) == ["a9: delivered"]
+    assert left(tmp_path, client) == ["a9: delivered"]
     assert wire.paths() == ["attempts/a9/stages", "attempts/a9/complete"]
     assert not list(tmp_path.iterdir())
+
+
+def test_it_reports_at_once_what_was_cut_off_by_a_kill(wire, client, tmp_path):
+    outbox = Outbox.create(tmp_path, attempt="a9", fence="f9")
+    outbox.put("attempts/a9/stages", "{}")
+    outbox.deliver(client)
+    assert left(tmp_path, client) == ["a9: reported as cut off"]
+    assert wire.paths() == ["attempts/a9/stages", "attempts/a9/complete"]
+    told = wire.completion()
+    assert (told["fence"], told["outcome"]) == ("f9", "faulted")
+    assert (
+        told["message"] == "the worker was killed in the midst of this attempt and has started anew"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_leftover_survives_a_site_that_is_away(wire, client, tmp_path):
+    Outbox.create(tmp_path, attempt="a9", fence="f9")
+    wire.away = True
+    with pytest.raises(SiteAway):
+        left(tmp_path, client)
+    wire.away = False
+    assert left(tmp_path, client) == ["a9: delivered"]
+    assert wire.completion()["outcome"] == "faulted"
+
+
+def test_two_workers_in_one_folder_are_refused(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("PTXBOARD_WORKER_TOKEN", "t")
+    parser = ArgumentParser()
+    add_arguments(parser)
+    arguments = ["--lane", "build", "--site", "http://site.test", "--folder", str(tmp_path)]
+    with (tmp_path / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert main(parser.parse_args(arguments)) == 3
+    assert f"another worker runs in {tmp_path}; give this one another --name" in caplog.text
 
 
 def test_it_drops_leftovers_that_the_site_no_longer_wants(wire, client, tmp_path):
     Outbox.create(tmp_path, attempt="a9", fence="old").put("attempts/a9/complete", "{}")
     wire.answers["complete"] = [httpx.Response(409, text="stale fence")]
-    (told,) = deliver_leftovers(tmp_path, client)
+    (told,) = left(tmp_path, client)
     assert "not wanted any more" in told
     assert "409 stale fence" in told
 
