@@ -155,6 +155,14 @@ def test_the_share_of_blackwells_instructions_is_unknown_with_the_reason():
     assert (seen.work_share, seen.work_share_reason) == (None, counters.NO_SHAPE)
 
 
+def test_the_share_of_sparse_instructions_is_unknown_with_the_reason():
+    text = "HGMMA.SP.64x8x32.F32.BF16 R24, gdesc[UR4], RZ, R2"
+    sparse = HGMMA.model_copy(update={"opcode": "HGMMA.SP.64x8x32.F32.BF16", "text": text})
+    seen = judged(profile(row(text)), sparse)
+    assert (seen.status, seen.tier) == (InstructionStatus.EXECUTED, Tier.MMA)
+    assert (seen.work_share, seen.work_share_reason) == (None, counters.SPARSE_REASON)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.host.solo import LOADING
 from evaluator.judge.tolerances import GPU_EXCESS
 from evaluator.records.evaluation import AnyStageResult
 from evaluator.records.evidence import (
@@ -121,6 +122,8 @@ def judged(case: str) -> AnyStageResult:
     if stage == "correctness":
         return correctness.judge(CorrectnessEvidence.model_validate(value))
     if stage == "sanitizer":
+        # recorded before the host told that it loads the candidate: it had, or nothing would hang
+        value["process"]["output_tail"] = value["process"]["output_tail"] or f"{LOADING}\n"
         return sanitizer.judge(SanitizerEvidence.model_validate(value))
     return timing.judge(TimingEvidence.model_validate(value))
 
@@ -129,6 +132,15 @@ def judged(case: str) -> AnyStageResult:
 def test_a_recorded_run_gets_its_verdict_in_these_words(case):
     result = judged(case)
     assert (result.verdict, result.message) == VERDICTS[case]
+
+
+@pytest.mark.parametrize("ending", ["crashed", "device_error", "out_of_memory"])
+def test_an_error_that_memcheck_named_goes_before_how_the_process_ended(ending):
+    value = json.loads((EVIDENCE / "sanitizer/h200_stray_write.json").read_text())["evidence"]
+    changed = {**value["process"], "ending": ending, "exit_code": None, "detail": "so it ended"}
+    result = sanitizer.judge(SanitizerEvidence.model_validate({**value, "process": changed}))
+    assert result.verdict is Verdict.SANITIZER_ERROR
+    assert " in stray(__nv_bfloat16 *)" in result.message
 
 
 def test_no_recorded_run_is_forgotten():
