@@ -11,7 +11,7 @@ from evaluator.records.evidence import KernelResources
 LOG_BYTES = 64 << 10
 LINE_CHARACTERS = 2000
 RESOURCES = re.compile(r"^ptxas |bytes stack frame")
-TEMPORARY = re.compile(r"/tmp/tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_|/tmp/cc\w{6}\b\.?")  # noqa: S108
+TEMPORARY = re.compile(r"(?:/tmp/)?\btmpxft_[0-9a-f]+_[0-9a-f]+-\d+_|/tmp/cc\w{6}\b\.?")
 OWN_PREFIX = re.compile(r"(?<![\w/.])\./(?=[\w.])")
 MEMORY_WORDS = re.compile(
     r"out of memory|virtual memory exhausted|[Cc]annot allocate memory|std::bad_alloc|"
@@ -48,7 +48,7 @@ def clean(
     for folder in sorted(folders, key=lambda path: -len(str(path))):
         if folder != Path("/usr"):
             text = text.replace(f"{folder}/", f"<{folder.name}>/")
-    text = OWN_PREFIX.sub("", TEMPORARY.sub("", text))
+    text = OWN_PREFIX.sub("", without_temporaries(text))
     byte_count = len(output.encode())
     kept = _cut(text)
     return CleanLog(text=kept, truncated=already_truncated or kept != text, byte_count=byte_count)
@@ -74,6 +74,11 @@ def _cut(text: str) -> str:
             break
         kept.append(lines[number])
     return "\n".join([note, *kept])
+
+
+def without_temporaries(text: str) -> str:
+    """Names of a compiler's temporary files, as their unit is called."""
+    return TEMPORARY.sub("", text)
 
 
 def ran_out_of_memory(log: str) -> bool:

@@ -46,9 +46,10 @@ def inspect(target: Target, bench: Bench, workspace: Path, log: str) -> Inspecti
     listing = tool_output(
         ["readelf", "--wide", "--dynamic", "--dyn-syms", f"../{LIBRARY}"], bench, workspace
     )
-    names = [kernel.name for kernel in kernel_resources(log)]
+    symbols = parse(listing)
+    names = [*symbols.unresolved, *(kernel.name for kernel in kernel_resources(log))]
     return Inspection(
-        symbols=parse(listing),
+        symbols=symbols,
         cubins=_cubins(bench, workspace) if target.is_gpu else (),
         demangled=demangled(names, bench.sandbox),
     )

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +109,7 @@ class RunningProcess:
         self._killed: Ending | None = None
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        _offer_to_the_oom_killer(child.pid)
 
     @property
     def pid(self) -> int:
@@ -208,6 +210,12 @@ class RunningProcess:
         if number is not None:
             return Ending.CRASHED, f"ended by signal {number} ({_signal_name(number)})"
         return Ending.FINISHED, ""
+
+
+def _offer_to_the_oom_killer(process: int) -> None:
+    """Where memory runs out, the candidate goes first and not whoever measures it."""
+    with suppress(OSError):  # it has ended already, or /proc is not ours to write
+        Path(f"/proc/{process}/oom_score_adj").write_text("1000")
 
 
 def _signal_of(code: int) -> int | None:

@@ -145,14 +145,17 @@ class Sandbox:
         if not confined.sandboxed:
             child = confined._spawn(launcher, workspace, pass_fds, options)
             return RunningProcess(child=child, command=tuple(argv), status_end=None)
-        status_end, child_end = os.pipe()
         box = confined._arguments(
             workspace, options.get("cwd", "."), mounts, gpu=options.get("gpu", False)
         )
+        status_end, child_end = os.pipe()
         box_end = _readable([*box, "--json-status-fd", str(child_end)])
         launcher = [*confined._starter(), "--args", str(box_end), "--", *launcher]
         try:
             child = confined._spawn(launcher, workspace, (*pass_fds, child_end, box_end), options)
+        except BaseException:
+            os.close(status_end)
+            raise
         finally:
             os.close(child_end)
             os.close(box_end)

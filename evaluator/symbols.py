@@ -15,6 +15,9 @@ ROW = re.compile(
 VENDOR_NAMES = r"cublas|cudnn|cufft|cusolver|cusparse|cutensor|curand"
 BANNED_SYMBOL = re.compile(rf"^(?:{VENDOR_NAMES})(?:Lt|Xt|Mg|Dn|Sp)?[A-Z_]\w*$")
 BANNED_LIBRARY = re.compile(rf"^lib(?:{VENDOR_NAMES}|cutlass|torch|c10|aten)\w*\.so")
+# Every library that a system brings gives its symbols a version; these are loaded before ours.
+DRIVER_SYMBOL = re.compile(r"^cu[A-Z]\w+$")
+SYSTEM_LIBRARY = re.compile(r"^(?:lib(?:c|m|dl|rt|pthread|stdc\+\+|gcc_s)|ld-linux[\w-]*)\.so")
 LINKER_NAMES = frozenset({"_init", "_fini", "_edata", "_end", "__bss_start"})
 
 
@@ -23,10 +26,21 @@ class Symbols:
     exported: tuple[str, ...]
     undefined: tuple[str, ...]
     needed: tuple[str, ...]
+    unversioned: tuple[str, ...] = ()
 
     @property
     def banned_symbols(self) -> tuple[str, ...]:
         return tuple(name for name in self.undefined if BANNED_SYMBOL.match(name))
+
+    @property
+    def unresolved(self) -> tuple[str, ...]:
+        """Undefined, not weak, of no system library and not the driver's: the loader will fail.
+
+        Unknown, hence nothing, where a library without versions is linked (TVM-FFI).
+        """
+        if not all(SYSTEM_LIBRARY.match(name) for name in self.needed):
+            return ()
+        return tuple(name for name in self.unversioned if not DRIVER_SYMBOL.match(name))
 
     @property
     def banned_libraries(self) -> tuple[str, ...]:
@@ -35,7 +49,7 @@ class Symbols:
 
 def parse(listing: str) -> Symbols:
     """From the output of `readelf --wide --dynamic --dyn-syms`."""
-    exported, undefined = set(), set()
+    exported, undefined, unversioned = set(), set(), set()
     for line in listing.splitlines():
         row = ROW.match(line)
         if row is None or row["bind"] == "LOCAL":
@@ -43,12 +57,15 @@ def parse(listing: str) -> Symbols:
         name = row["name"].split("@")[0]
         if row["section"] == "UND":
             undefined.add(name)
+            if row["bind"] == "GLOBAL" and "@" not in row["name"]:
+                unversioned.add(name)
         elif row["type"] in ("FUNC", "OBJECT", "IFUNC") and name not in LINKER_NAMES:
             exported.add(name)
     return Symbols(
         exported=tuple(sorted(exported)),
         undefined=tuple(sorted(undefined)),
         needed=tuple(NEEDED.findall(listing)),
+        unversioned=tuple(sorted(unversioned)),
     )
 
 
@@ -73,7 +90,8 @@ def why_missing(entry_symbol: str, binding: Binding, exported: Sequence[str]) ->
         )
     close = get_close_matches(wanted, exported, n=3, cutoff=0.6)
     seen = f"near names: {', '.join(close)}" if close else _listed(exported)
-    return f'entry point {wanted!r} is not exported; {seen}; declare it extern "C"'
+    rule = 'define it as an extern "C" host function, neither static nor inline'
+    return f"entry point {wanted!r} is not exported; {seen}; {rule}"
 
 
 def _listed(exported: Sequence[str]) -> str:

@@ -33,7 +33,8 @@ class Driver:
     """
 
     def __init__(self, device: int = 0) -> None:
-        self._library = ctypes.CDLL("libcuda.so.1")
+        # Global: candidates call the driver without linking it, and are bound when they load.
+        self._library = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
         self.call("cuInit", 0)
         handle = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(handle), device)

@@ -49,8 +49,12 @@ class Buffers:
             DeviceMemory(driver, layout.byte_count) if driver else HostMemory(layout.byte_count)
         )
         self.arena = Arena(memory, layout)
-        self._latest = make_inputs(problem, secrets.randbits(SEED_BITS), self.device)
         self._reference = reference(problem)
+        try:
+            self._latest = make_inputs(problem, secrets.randbits(SEED_BITS), self.device)
+        except BaseException:
+            self.arena.close()
+            raise
 
     @property
     def slot_count(self) -> int:

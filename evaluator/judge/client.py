@@ -28,6 +28,7 @@ EVALUATION_SECONDS = 1800.0
 TICK_SECONDS = 0.5
 STOP_SECONDS = 10.0
 LOG_NAME = "judge.log"
+MOST_LOG_BYTES = 1 << 20
 
 
 class JudgeClient:
@@ -46,7 +47,7 @@ class JudgeClient:
         Raises EvaluatorFault for the judge's faults, its death and an overrun of the limit.
         """
         with self._turn, self._connect() as connection:
-            connection.sendall(canonical_json(describe(work)).encode() + b"\n")
+            self._send(connection, canonical_json(describe(work)).encode() + b"\n")
             for message in self._messages(connection, work):
                 if "fault" in message:
                     raise EvaluatorFault(str(message["fault"]))
@@ -78,31 +79,50 @@ class JudgeClient:
                 )
             if not select.select([connection], [], [], TICK_SECONDS)[0]:
                 continue
-            data = connection.recv(1 << 20)
-            if not data:
-                raise self._died()
+            data = self._receive(connection)
             *lines, buffered = (buffered + data).split(b"\n")
             yield from (json.loads(line) for line in lines)
 
+    def _send(self, connection: socket.socket, data: bytes) -> None:
+        try:
+            connection.sendall(data)
+        except OSError as error:
+            raise self._died() from error
+
+    def _receive(self, connection: socket.socket) -> bytes:
+        with suppress(ConnectionError):
+            if data := connection.recv(1 << 20):
+                return data
+        raise self._died()
+
     def _connect(self) -> socket.socket:
-        if self._process is None or self._process.poll() is not None:
+        """To the judge that runs; to a new one if it has died or its socket is gone."""
+        if self._process is not None and self._process.poll() is None:
+            with suppress(OSError):
+                return self._dial()
+        self._kill()
+        self._start()
+        try:
+            return self._dial()
+        except OSError as error:
             self._kill()
-            self._start()
+            raise EvaluatorFault(f"the judge process cannot be reached: {error}") from error
+
+    def _dial(self) -> socket.socket:
         assert self._socket_folder is not None
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.connect(str(self._socket_folder / "judge"))
-        except OSError as error:
+        except OSError:
             connection.close()
-            self._kill()
-            raise EvaluatorFault(f"the judge process cannot be reached: {error}") from error
+            raise
         return connection
 
     def _start(self) -> None:
         """The socket lies in a short private folder: a Unix socket's path has 107 bytes."""
         self._socket_folder = Path(tempfile.mkdtemp(prefix="ptxboard-judge-"))
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / LOG_NAME).open("ab") as log:
+        with self._log().open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     sys.executable,
@@ -140,6 +160,13 @@ class JudgeClient:
         if self._socket_folder is not None:
             shutil.rmtree(self._socket_folder, ignore_errors=True)
             self._socket_folder = None
+
+    def _log(self) -> Path:
+        """Its path; begun anew once it is long."""
+        log = self._folder / LOG_NAME
+        if log.exists() and log.stat().st_size > MOST_LOG_BYTES:
+            log.rename(log.with_suffix(".old"))
+        return log
 
     def _last_words(self) -> str:
         log = self._folder / LOG_NAME

@@ -77,13 +77,13 @@ class HostProcess:
     def __init__(self, work: Work, sandbox: Sandbox, memory: Memory, *, cupti: bool) -> None:
         self._work, self._memory = work, memory
         self._sequence = 0
-        self._failure: HostFailure | None = None
+        self._failed: dict[str, object] = {}
         self._mapped: set[str] = set()
         self._ended: ProcessReport | None = None
-        self._workspace = Path(tempfile.mkdtemp(prefix="ptxboard-host-"))
         self._cupti = cupti_library() if cupti else None
         self._evaluation = secrets.token_hex(8)
         self._free_before = _free_beside_torch() if work.target.is_gpu else None
+        self._workspace = Path(tempfile.mkdtemp(prefix="ptxboard-host-"))
         self._connection, there = socket.socketpair()
         try:
             with there:
@@ -112,11 +112,13 @@ class HostProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._ended is None:
-            self._process.kill()
-        self._end()
-        self._connection.close()
-        shutil.rmtree(self._workspace, ignore_errors=True)
+        try:
+            if self._ended is None:
+                self._process.kill()
+            self._end()
+        finally:
+            self._connection.close()
+            shutil.rmtree(self._workspace, ignore_errors=True)
 
     def _end(self) -> ProcessReport:
         """Wait a little, kill what is left, and keep the one report that there is."""
@@ -224,8 +226,9 @@ class HostProcess:
 
     def fail(self, ending: Ending, detail: str) -> HostFailure:
         """The failure to raise; the report will tell it."""
-        self._failure = HostFailure(ending=ending, detail=detail)
-        return self._failure
+        # Not the exception itself: its traceback would keep every tensor on the way alive.
+        self._failed = {"ending": ending, "detail": detail}
+        return HostFailure(ending=ending, detail=detail)
 
     def refuse_hoarding(self) -> None:
         """Raises HostFailure where more GPU memory went since the start than is allowed."""
@@ -258,15 +261,15 @@ class HostProcess:
 
     def report(self) -> ProcessReport:
         """End the process if it lives, and say how it went as a whole."""
-        if self._ended is None and self._failure is None:
+        if self._ended is None and not self._failed:
             self._say_goodbye()
         elif self._ended is None:
             self._process.kill()
         seen = self._end()
         mapped = tuple(sorted(self._mapped))
         told: dict[str, object] = {"mapped_libraries": mapped, "command": COMMAND_SHOWN}
-        if self._failure is not None:
-            told |= {"ending": self._failure.ending, "detail": self._failure.detail}
+        if self._failed:
+            told |= self._failed
         elif seen.ending is Ending.TIMED_OUT:
             told |= {"ending": Ending.FINISHED, "detail": "ended by the evaluator"}
         return seen.model_copy(update=told)

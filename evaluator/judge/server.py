@@ -132,6 +132,7 @@ def main(arguments: list[str]) -> int:
         return 3
     threading.Thread(target=_end_with_parent, daemon=True).start()
     print(READY, flush=True)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nobody reads that pipe any more
     server.serve()
     return 0
 

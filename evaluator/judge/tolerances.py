@@ -6,7 +6,9 @@ GPU   share: the power limit slows a burst more than single calls (5 % after 75 
       after 20 ms); per call: launch by ctypes and gaps between kernels (2 to 4 us seen); per
       bracket: two messages and two switches of the device between the judge's context and the
       host's (0.8 to 1.2 ms seen on an H200, by the shortest of six)
-host  per call: the loop of the host's interpreter; per bracket: two messages through a pipe
+host  share: whoever else uses the processor (2 cores with 4 busy processes: 90 % seen, by the
+      shortest of three); per call: the loop of the host's interpreter; per bracket: two messages
+      through a pipe
 """
 
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ class Excess:
 
 
 GPU_EXCESS = Excess(share=0.04, per_call_ns=8_000, per_bracket_ns=1_500_000)
-HOST_EXCESS = Excess(share=0.5, per_call_ns=100_000, per_bracket_ns=3_000_000)
+HOST_EXCESS = Excess(share=1.0, per_call_ns=100_000, per_bracket_ns=3_000_000)
 
 
 # A GPU that a candidate has warmed up runs some per cent slower; a shared CPU core much more.

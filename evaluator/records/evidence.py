@@ -80,6 +80,7 @@ class CompilationEvidence(Record):
     needed_libraries: tuple[str, ...] = ()
     banned_symbols: tuple[str, ...] = ()
     banned_libraries: tuple[str, ...] = ()
+    unresolved_symbols: tuple[str, ...] = ()
     library: Artifact | None = None
     cubin: Artifact | None = None
 

@@ -36,6 +36,7 @@ from evaluator.compiler_log import (
     kernel_resources,
     ran_out_of_memory,
     ran_out_of_time,
+    without_temporaries,
 )
 from evaluator.diagnosis import first_error, remarks, units_to_locate, with_places
 from evaluator.inspection import Inspection, Unreadable, inspect
@@ -119,10 +120,18 @@ def _decide(evidence: CompilationEvidence, target: Target, binding: Binding) -> 
     if evidence.banned_symbols or evidence.banned_libraries:
         names = (*evidence.banned_libraries, *evidence.banned_symbols)
         return Verdict.BANNED_LIBRARY, f"the library calls or links {', '.join(names[:3])}"
+    if evidence.unresolved_symbols:
+        return Verdict.COMPILE_ERROR, _unresolved_text(evidence.unresolved_symbols)
     if looked_up(evidence.entry_symbol, binding) not in evidence.exported_symbols:
         missing = why_missing(evidence.entry_symbol, binding, evidence.exported_symbols)
         return Verdict.ENTRY_POINT_MISSING, missing
     return Verdict.PASSED, _summary(evidence)
+
+
+def _unresolved_text(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    listed = ", ".join(names[:3])
+    return f"undefined symbol {listed}{more}: used, but defined in no file of the submission"
 
 
 def _why_failed(evidence: CompilationEvidence, target: Target) -> str:
@@ -193,8 +202,8 @@ def _build(work: Work, build_plan: BuildPlan, bench: Bench) -> Build:
 
 def _with_places(output: str, build_plan: BuildPlan, bench: Bench, workspace: Path) -> str:
     """ptxas names lines of a PTX file that is gone: make it once more and name the author's."""
-    for prefixed in units_to_locate(output)[:MOST_UNITS_LOCATED]:
-        stem = plain_stem(prefixed)
+    output = without_temporaries(output)
+    for stem in units_to_locate(output)[:MOST_UNITS_LOCATED]:
         unit = next((name for name in build_plan.units if Path(name).stem == stem), None)
         if unit is None:
             continue
@@ -210,7 +219,7 @@ def _with_places(output: str, build_plan: BuildPlan, bench: Bench, workspace: Pa
             ptx = read_output(workspace, PTX, limit_bytes=PTX_BYTES) or b""
         except OutputTooLarge:
             continue
-        output = with_places(output, prefixed, ptx.decode("utf-8", errors="replace"))
+        output = with_places(output, stem, ptx.decode("utf-8", errors="replace"))
     return output
 
 
@@ -247,6 +256,7 @@ def _evidence(
         needed_libraries=inspection.symbols.needed,
         banned_symbols=inspection.symbols.banned_symbols[:SYMBOLS_LISTED],
         banned_libraries=inspection.symbols.banned_libraries,
+        unresolved_symbols=_unresolved(inspection),
         library=library,
         cubin=cubins[0] if cubins else None,
     )
@@ -261,6 +271,11 @@ def _listed(candidate: Candidate, inspection: Inspection) -> tuple[str, ...]:
         key=lambda name: (name != wanted, name.startswith("_Z"), name),
     )
     return tuple(exported[:SYMBOLS_LISTED])
+
+
+def _unresolved(inspection: Inspection) -> tuple[str, ...]:
+    names = inspection.symbols.unresolved[:SYMBOLS_LISTED]
+    return tuple(inspection.demangled.get(name, name) for name in names)
 
 
 def _named(

@@ -7,7 +7,6 @@ import pytest
 from evaluator.compiler_log import (
     LOG_BYTES,
     clean,
-    first_error,
     kernel_resources,
     ran_out_of_memory,
     ran_out_of_time,
@@ -68,6 +67,12 @@ def test_a_longer_log_keeps_errors_with_the_lines_after_them():
     assert (log.truncated, log.byte_count) == (True, len(noise) * 2 + 35)
 
 
+def test_a_flood_of_warnings_does_not_drown_what_ptxas_says_of_the_kernels():
+    noise = "".join(f"k.cu({number}): warning: {'n' * 90}\n" for number in range(1000))
+    [first, second] = kernel_resources(cleaned(noise + PTXAS).text)
+    assert (first.registers, second.registers) == (255, 10)
+
+
 def test_one_endless_line_is_cut_too():
     log = cleaned("k.cu(1): error: " + "t<" * LOG_BYTES)
     assert len(log.text.encode()) <= LOG_BYTES
@@ -76,25 +81,6 @@ def test_one_endless_line_is_cut_too():
 
 def test_what_was_cut_before_stays_marked():
     assert cleaned("short", already_truncated=True).truncated is True
-
-
-def test_the_first_error_is_found_behind_warnings():
-    assert first_error("k.cu(1): warning: x\nk.cu(2): error: y\nk.cu(3): error: z\n") == (
-        "k.cu(2): error: y"
-    )
-    assert first_error("all is well\n") == ""
-
-
-def test_a_word_that_only_contains_error_is_none():
-    assert first_error("note: max_error_count is 3\n") == ""
-
-
-def test_our_own_check_of_the_prototype_goes_first():
-    log = (
-        "k.cu(1): error: y\n"
-        'static assertion failed with "entry signature: run takes 4 parameters, seen 3"\n'
-    )
-    assert first_error(log) == "run takes 4 parameters, seen 3"
 
 
 @pytest.mark.parametrize(
@@ -106,6 +92,8 @@ def test_our_own_check_of_the_prototype_goes_first():
         ("cc1plus: out of memory allocating 65536 bytes\n", False, True),
         ("k.cu(3): error: expected a declaration\n", False, False),
         ("k.cu(3): warning: memory is written in time\n", False, False),
+        ("k.cu:3:2: error: #error CPU time limit exceeded\n", False, False),
+        ('k.cu(3): error: x\n  if (!p) puts("out of memory");\n', False, False),
     ],
 )
 def test_a_compiler_that_ran_out_of_time_or_memory_is_known_by_its_words(log, of_time, of_memory):

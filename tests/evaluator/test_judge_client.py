@@ -1,6 +1,8 @@
 """The judge as a process of its own: stages stream, hanging up cancels, a dead judge comes back."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge.client import JudgeClient
+from evaluator.judge.client import JudgeClient, describe
+from evaluator.judge.mappings import processes_of
 from evaluator.pipeline import run_lane
 from evaluator.records.verdicts import EvaluatorFault, Lane, Stage, Verdict
 
@@ -98,6 +101,64 @@ def test_the_judge_ends_with_its_worker(tmp_path):
     while _state(judge) not in ("gone", "Z") and time.monotonic() < deadline:
         time.sleep(0.1)
     assert _state(judge) in ("gone", "Z")
+
+
+def test_nothing_is_left_of_a_worker_that_is_killed_in_the_middle(built, tmp_path):
+    """Worker, judge and confined host: each ends with the one above it."""
+    work = built("sleep(600);")
+    (tmp_path / "work.json").write_text(json.dumps(describe(work)))
+    text = (
+        "import sys; from pathlib import Path; from evaluator.judge.client import JudgeClient; "
+        "from evaluator.judge.server import read_work; folder = Path(sys.argv[1]); "
+        "work = read_work((folder / 'work.json').read_bytes(), lambda: False); "
+        "list(JudgeClient(folder=folder).evaluate(work))"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", text, str(tmp_path)])
+    deadline = time.monotonic() + 60
+    while len(processes_of(worker.pid)) < 5 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    family = processes_of(worker.pid)
+    assert len(family) >= 5  # worker, judge, bwrap outside and inside, python
+    worker.kill()
+    worker.wait()
+    deadline = time.monotonic() + 10
+    while {_state(one) for one in family} - {"gone", "Z"} and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert {_state(one) for one in family} <= {"gone", "Z"}
+
+
+def test_a_socket_that_was_cleaned_away_costs_nothing(client, built):
+    work = built()
+    list(client.evaluate(replace(work, cancelled=lambda: True)))
+    first = client.pid
+    shutil.rmtree(client._socket_folder)
+    assert next(iter(client.evaluate(work))).verdict is Verdict.PASSED
+    assert client.pid != first
+
+
+def test_two_evaluations_at_once_take_turns(client, built):
+    work = built()
+    verdicts: list[Verdict] = []
+
+    def evaluate() -> None:
+        verdicts.append(next(iter(client.evaluate(work))).verdict)
+
+    threads = [threading.Thread(target=evaluate) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert verdicts == [Verdict.PASSED, Verdict.PASSED]
+
+
+def test_a_folder_that_disappears_is_our_fault_and_the_judge_stays(client, built):
+    work = built()
+    lost = replace(work, folder=work.folder / "no such folder")
+    with pytest.raises(EvaluatorFault, match=r"library: expected SHA-256 .*, found no file"):
+        list(client.evaluate(lost))
+    first = client.pid
+    assert next(iter(client.evaluate(work))).verdict is Verdict.PASSED
+    assert client.pid == first
 
 
 def _state(process: int) -> str:

@@ -77,7 +77,8 @@ def evidence(**changes: object) -> CompilationEvidence:
         (
             {"exported_symbols": ()},
             Verdict.ENTRY_POINT_MISSING,
-            "entry point 'run' is not exported; nothing is exported; declare it extern \"C\"",
+            "entry point 'run' is not exported; nothing is exported; "
+            'define it as an extern "C" host function, neither static nor inline',
         ),
     ],
 )
