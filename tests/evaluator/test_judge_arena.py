@@ -117,3 +117,14 @@ def test_as_many_slots_as_the_budget_holds_within_bounds():
     assert slots_within(parameters(PROBLEM), 0) == MIN_SLOTS
     assert slots_within(parameters(PROBLEM), 5 * one) == 5
     assert slots_within(parameters(PROBLEM), 10_000 * one) == MAX_SLOTS
+
+
+def test_guards_hold_another_byte_from_call_to_call(arena):
+    """A candidate that learned the byte of one call must not know that of the next."""
+    seen = set()
+    for _ in range(40):
+        arena.guard(0)
+        _, band = arena._bands(0)[0]
+        seen.add(int(band[0]))
+    assert len(seen) > 5
+    assert not seen & {0, 255}
