@@ -25,14 +25,18 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
     def for_list(self) -> "SubmissionQuerySet":
         """Newest first without the sources, which may hold 1 MiB each; one query.
 
-        `valid_speedup` is the valid evaluation's; `has_valid` says whether there is one.
+        `valid_speedup` is the valid evaluation's; `was_withdrawn` where the only ones are not valid.
         """
         evaluations = self.model._meta.get_field("evaluations").related_model
-        valid = evaluations.objects.filter(submission=OuterRef("pk"), valid=True)
+        all_of_it = evaluations.objects.filter(submission=OuterRef("pk"))
+        valid = all_of_it.filter(valid=True)
         return (
             self.select_related("entrant", "problem")
             .defer("candidate_json", "problem__record_json")
-            .annotate(valid_speedup=Subquery(valid.values("speedup")[:1]), has_valid=Exists(valid))
+            .annotate(
+                valid_speedup=Subquery(valid.values("speedup")[:1]),
+                was_withdrawn=Exists(all_of_it) & ~Exists(valid),
+            )
             .order_by("-created_at", "-id")
         )
 
@@ -128,10 +132,10 @@ class Submission(models.Model):
     @property
     def is_withdrawn(self) -> bool:
         """It was evaluated, and the evaluation was taken back by a correction."""
-        valid = getattr(self, "has_valid", None)
-        return self.state == self.State.DONE and not (
-            self.evaluation is not None if valid is None else valid
-        )
+        if self.state != self.State.DONE:
+            return False
+        known: bool | None = getattr(self, "was_withdrawn", None)
+        return known if known is not None else not self.evaluation and self.evaluations.exists()
 
     @cached_property
     def evaluation(self) -> "Evaluation | None":

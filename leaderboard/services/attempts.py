@@ -132,6 +132,7 @@ def attempt_find(attempt_id: str) -> Attempt:
 @transaction.atomic
 def _take(attempt: Attempt, worker: str) -> JobOrder | None:
     """One conditional UPDATE decides between workers; None for the one that came late."""
+    lock_submission(attempt)
     now = timezone.now()
     won = Attempt.objects.filter(pk=attempt.pk, state=Attempt.State.QUEUED).update(
         state=Attempt.State.RUNNING,
@@ -147,6 +148,15 @@ def _take(attempt: Attempt, worker: str) -> JobOrder | None:
     Submission.objects.filter(jobs=attempt.job_id).update(state=Submission.State.RUNNING)
     taken = Attempt.objects.select_related("job__submission__problem").get(pk=attempt.pk)
     return job_order(taken)
+
+
+def lock_submission(attempt: Attempt) -> None:
+    """First of all in every transaction that starts, moves or ends a submission's work.
+
+    Then a cancel cannot come between the end of a build and the start of the run that follows it,
+    and rows are locked in one order, so that nobody waits for one who waits for him.
+    """
+    Submission.objects.select_for_update(of=("self",)).only("pk").get(jobs=attempt.job_id)
 
 
 def stages_of(lane: str, target: str) -> tuple[Stage, ...]:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from evaluator.records.worker_api import LEASE_SECONDS
 from leaderboard.models import Attempt, DutyRun, Worker
+from leaderboard.services.attempts import lock_submission
 from leaderboard.services.completion import again_or_fault, attempt_end
 from leaderboard.services.doorbell import is_due, ring
 
@@ -74,6 +75,7 @@ def _was_away(now: datetime) -> bool:
 
 @transaction.atomic
 def _expire(lapsed: Attempt, now: datetime) -> bool:
+    lock_submission(lapsed)
     attempt = (
         Attempt.objects.select_for_update(of=("self",))
         .select_related("job__submission")

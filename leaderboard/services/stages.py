@@ -29,7 +29,13 @@ from leaderboard.refusals import (
     StageRefused,
     StaleFence,
 )
-from leaderboard.services.attempts import attempt_find, check_fence, records_before, stages_of
+from leaderboard.services.attempts import (
+    attempt_find,
+    check_fence,
+    lock_submission,
+    records_before,
+    stages_of,
+)
 from leaderboard.services.source_text import storable
 
 
@@ -53,10 +59,12 @@ def stage_post(*, attempt_id: str, fence: str, value: Any) -> StageRecord:
 
 def lock_attempt(attempt_id: str) -> Attempt:
     """The attempt's row, locked for the transaction, with its job and submission."""
+    attempt = attempt_find(attempt_id)
+    lock_submission(attempt)
     found = (
         Attempt.objects.select_for_update(of=("self",))
         .select_related("job__submission__problem")
-        .filter(pk=attempt_find(attempt_id).pk)
+        .filter(pk=attempt.pk)
         .first()
     )
     if found is None:

@@ -156,6 +156,7 @@ def submission_cancel(*, submission: Submission, user: User) -> Submission:
     Raises NotAllowed, NotPossible (it has ended).
     """
     _refuse_strangers(submission, user, "cancel")
+    Submission.objects.select_for_update(of=("self",)).only("pk").get(pk=submission.pk)
     now = timezone.now()
     Attempt.objects.filter(job__submission=submission, state__in=Attempt.OPEN_STATES).update(
         state=Attempt.State.CANCELLED, ended_at=now, message=f"cancelled by {user.get_username()}"
