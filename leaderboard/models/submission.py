@@ -25,7 +25,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
     def for_list(self) -> "SubmissionQuerySet":
         """Newest first without the sources, which may hold 1 MiB each; one query.
 
-        `valid_speedup` is the valid evaluation's; `was_withdrawn` where the only ones are not valid.
+        `valid_speedup` is the valid evaluation's; `was_withdrawn`: only others are left.
         """
         evaluations = self.model._meta.get_field("evaluations").related_model
         all_of_it = evaluations.objects.filter(submission=OuterRef("pk"))
