@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -112,9 +113,12 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgresql_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A cluster of its own; as root it is run by the user `postgres`, as the server insists."""
-    port, folder = free_port(), tmp_path_factory.mktemp("postgresql")
+def postgresql_url() -> Iterator[str]:
+    """A cluster of its own; as root it is run by the user `postgres`, as the server insists.
+
+    Not below pytest's folders: each run of pytest closes those to other users, this one's too.
+    """
+    port, folder = free_port(), Path(tempfile.mkdtemp(prefix="ptxboard-postgresql-"))
     binaries, data = _postgresql_binaries(), folder / "data"
     as_user = _as_postgres(folder)
     init = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "ptxboard", "-N"]
@@ -131,6 +135,7 @@ def postgresql_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _postgresql_binaries() -> Path:
@@ -150,10 +155,6 @@ def _as_postgres(folder: Path) -> list[str]:
     if os.getuid() != 0:
         return []
     shutil.chown(folder, "postgres")
-    for parent in (folder, *folder.parents):
-        if parent == Path("/tmp"):
-            break
-        parent.chmod(parent.stat().st_mode | 0o711)
     return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
 
 
