@@ -153,6 +153,22 @@ def test_missing_trials_without_a_failure_are_our_fault():
         correctness.judge(evidence(trial(0), trial(1)))
 
 
+def test_a_repeat_that_was_not_made_is_our_fault():
+    with pytest.raises(EvaluatorFault, match="3 of 3 trials though nothing failed"):
+        correctness.judge(evidence(repeat=None))
+
+
+def test_every_output_is_compared_and_not_only_the_first():
+    second = wrong(name="LSE")
+    both = CorrectnessTrial(trial=1, outputs=(FINE, second))
+    result = correctness.judge(evidence(trial(0), both, trial(2)))
+    assert result.verdict is Verdict.INCORRECT_NUMERICAL
+    assert result.message.startswith("output LSE: 232 of 1000 elements wrong")
+    unwritten = both.model_copy(update={"outputs": (FINE, wrong(name="LSE", unwritten_count=9))})
+    result = correctness.judge(evidence(trial(0), unwritten, trial(2)))
+    assert result.message == "output LSE: 9 of 1000 elements never written"
+
+
 def test_a_reference_with_nan_is_our_fault():
     output = FINE.model_copy(update={"reference_nan_count": 1})
     with pytest.raises(EvaluatorFault, match="the reference of C holds NaN"):

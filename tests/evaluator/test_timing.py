@@ -140,6 +140,13 @@ def test_a_baseline_that_the_candidate_slowed_is_no_measure(gemm, alone_ns, verd
     assert ("before it was loaded" in result.message) is (verdict is Verdict.INCONCLUSIVE)
 
 
+@pytest.mark.parametrize("span_ns", [0, -32])
+def test_a_span_without_length_is_no_time(gemm, span_ns):
+    result = timing.judge(gemm(samples=samples_with(gemm(), 20, span_ns=span_ns)))
+    assert result.verdict is Verdict.TIMING_DISPUTED
+    assert result.message == f"call 20 of 150: span of {span_ns} ns"
+
+
 @pytest.mark.parametrize("field", ["samples", "baseline_samples"])
 def test_it_takes_the_blame_for_missing_samples(gemm, field):
     with pytest.raises(EvaluatorFault, match="149 of 150 samples"):
