@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from evaluator.environment import gpu_facts, installed_version
 from evaluator.judge.confinement import find_cupti
-from evaluator.records.verdicts import EvaluatorFault
+from evaluator.records.verdicts import EvaluatorFault, Lane
 from evaluator.sandbox import Sandbox
 from evaluator.toolchain import INSTALL_HINTS, Tool, Toolchain
 
@@ -23,6 +23,15 @@ OLDEST = {
     "g++": (9, 0),
 }
 BUILD, GPU, RUN, FFI = "building", "GPU targets", "running candidates", "the tvm-ffi binding"
+
+
+# What a worker cannot do without; the sandbox is asked for where it is made, it may be waived.
+NEEDED = {
+    (Lane.BUILD, False): ("g++",),
+    (Lane.BUILD, True): ("g++", "nvcc", "cuobjdump", "nvdisasm"),
+    (Lane.GPU, False): ("torch",),
+    (Lane.GPU, True): ("torch", "gpu", "ncu", "compute-sanitizer", "cupti"),
+}
 
 
 class State(StrEnum):
@@ -63,6 +72,16 @@ def examine_machine(toolchain: Toolchain | None = None) -> tuple[Ability, ...]:
         _tool("ncu", tools.ncu, GPU, required=has_gpu),
         _tool("compute-sanitizer", tools.compute_sanitizer, GPU, required=has_gpu),
         _cupti(required=has_gpu),
+    )
+
+
+def hindrances(abilities: tuple[Ability, ...], lane: Lane, *, on_gpu: bool) -> tuple[str, ...]:
+    """What keeps this machine from a lane, each with its fix; empty where nothing does."""
+    needed = NEEDED[lane, on_gpu]
+    return tuple(
+        f"{ability.name} is {ability.state}: {ability.fix}"
+        for ability in abilities
+        if ability.name in needed and ability.state is not State.OK
     )
 
 

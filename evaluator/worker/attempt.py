@@ -7,9 +7,11 @@ its own. A stale fence or a cancel stops the lane at the next stage or sooner.
 import logging
 import shutil
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from evaluator.records.evaluation import AnyStageResult, Environment, JobOrder
@@ -30,6 +32,7 @@ from evaluator.worker.outbox import Outbox
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0)
+FETCH_SECONDS = 120.0
 
 LaneRunner = Callable[[Work], Iterator[AnyStageResult]]
 
@@ -106,7 +109,7 @@ class AttemptRunner:
     def _prepare(self, order: JobOrder, folder: Path, lease: Lease) -> Work:
         folder.mkdir(parents=True, exist_ok=True)
         for artifact in order.build_artifacts:
-            self._fetch(order, artifact, folder)
+            (folder / artifact.sha256).write_bytes(self._fetch(order, artifact, lease))
         return Work(
             candidate=order.candidate,
             problem=order.problem,
@@ -116,14 +119,23 @@ class AttemptRunner:
             cancelled=lambda: lease.lost or self.stopping.is_set(),
         )
 
-    def _fetch(self, order: JobOrder, artifact: Artifact, folder: Path) -> None:
-        try:
-            data = self.client.get_artifact(
-                artifact.sha256, attempt=order.attempt, fence=order.fence
-            )
-        except (SiteAway, SiteRefused) as error:
-            raise EvaluatorFault(f"{artifact.role} could not be fetched: {error}") from error
-        (folder / artifact.sha256).write_bytes(data)
+    def _fetch(self, order: JobOrder, artifact: Artifact, lease: Lease) -> bytes:
+        """Tried again while the site is away, at most FETCH_SECONDS. Raises EvaluatorFault."""
+        deadline = time.monotonic() + FETCH_SECONDS
+        for number in count():
+            try:
+                return self.client.get_artifact(
+                    artifact.sha256, attempt=order.attempt, fence=order.fence
+                )
+            except SiteAway as away:
+                log.warning("%s: %s", artifact.role, away)
+                pause = _pause(number)
+                late = time.monotonic() + pause > deadline
+                if late or lease.lost or self.stopping.wait(pause):
+                    raise EvaluatorFault(f"{artifact.role} could not be fetched: {away}") from away
+            except (StaleFence, SiteRefused) as error:
+                raise EvaluatorFault(f"{artifact.role} could not be fetched: {error}") from error
+        raise AssertionError("unreachable")
 
     def _report(self, order: JobOrder, work: Work, result: AnyStageResult, outbox: Outbox) -> None:
         log.info("attempt %s: %s %s", order.attempt, result.stage, result.verdict)
@@ -148,12 +160,12 @@ class AttemptRunner:
 
     def _deliver_completion(self, outbox: Outbox) -> bool:
         """Try until the site is back; while the worker stops, once: the next start delivers."""
-        for number in range(10**9):
+        for number in count():
             try:
                 outbox.deliver(self.client)
             except SiteAway as away:
                 log.warning("results wait on disk: %s", away)
-                if self.stopping.wait(RETRY_SECONDS[min(number, len(RETRY_SECONDS) - 1)]):
+                if self.stopping.wait(_pause(number)):
                     return False
                 continue
             except (StaleFence, SiteRefused) as refusal:
@@ -176,3 +188,8 @@ class AttemptRunner:
                 log.warning("attempt %s is no longer ours: %s", order.attempt, refusal)
                 lease.stale.set()
                 return
+
+
+def _pause(number: int) -> float:
+    """Seconds before try `number` + 1: longer and longer, up to the last of RETRY_SECONDS."""
+    return RETRY_SECONDS[min(number, len(RETRY_SECONDS) - 1)]

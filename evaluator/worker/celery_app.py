@@ -5,10 +5,12 @@ worker in a minute, where a broker's visibility timeout loses or doubles long jo
 """
 
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from celery import Celery
+from celery.exceptions import SecurityWarning
 from celery.signals import worker_shutting_down
 
 from evaluator.broker import EVALUATE_TASK, queue, transport_options
@@ -23,6 +25,10 @@ def worker_app(
     stopping: threading.Event,
 ) -> Celery:
     """The Celery application of one worker process, consuming the named queues."""
+    # A root worker is common in containers; a message here is JSON and names an attempt only.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
+    if broker_url == "filesystem://":
+        broker_url = "filesystem://localhost//"  # without a host kombu warns at every connection
     app = Celery("ptxboard-worker", broker=broker_url)
     app.conf.update(
         accept_content=["json"],

@@ -10,10 +10,11 @@ import signal
 import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.doctor import Ability, examine_machine, hindrances
 from evaluator.environment import describe_environment
 from evaluator.judge.client import JudgeClient
 from evaluator.pipeline import Bench, run_lane
@@ -96,6 +97,7 @@ class Worker:
 def main(options: Namespace) -> int:
     """Run until told to stop; exit 0, or 3 with the reason when this machine cannot serve."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request
     try:
         with _worker(options) as worker:
             _serve(worker, options)
@@ -107,7 +109,7 @@ def main(options: Namespace) -> int:
 
 @contextmanager
 def _worker(options: Namespace) -> Iterator[Worker]:
-    lanes, targets = _duties(options)
+    lanes, targets = _duties(options, examine_machine())
     folder = options.folder or Path("var") / "workers" / options.name
     folder.mkdir(parents=True, exist_ok=True)
     bench = Bench.of_this_machine(cache=folder.parent / "build-cache")
@@ -123,11 +125,12 @@ def _worker(options: Namespace) -> Iterator[Worker]:
     with (
         _alone_in(folder),
         SiteClient(site_url=_site(options), token=_token()) as client,
+        ExitStack() as stack,
     ):
         runner = AttemptRunner(
             client=client,
             root=folder,
-            run_lane=_lane_runner(lanes, bench, folder),
+            run_lane=_lane_runner(lanes, bench, folder, stack),
             environment=lambda: environment,
             stopping=stopping,
         )
@@ -179,17 +182,38 @@ def _serve(worker: Worker, options: Namespace) -> None:
     celery.start()
 
 
-def _duties(options: Namespace) -> tuple[tuple[Lane, ...], tuple[str, ...]]:
+def _duties(
+    options: Namespace, abilities: tuple[Ability, ...]
+) -> tuple[tuple[Lane, ...], tuple[str, ...]]:
+    """Raises EvaluatorFault for what was not said, and for what this machine cannot do."""
     if options.lane and options.target:
         raise EvaluatorFault(
             "one worker process either builds (--lane build) or runs on targets (--target ...); "
             "start two workers to do both"
         )
     if options.lane:
-        return (Lane.BUILD,), tuple(TARGETS)
+        return (Lane.BUILD,), _buildable(abilities)
     if options.target:
+        on_gpu = any(find_target(slug).is_gpu for slug in options.target)
+        _refuse(hindrances(abilities, Lane.GPU, on_gpu=on_gpu))
         return (Lane.GPU,), tuple(options.target)
     raise EvaluatorFault("say what to serve: --lane build, or --target with one of " + _known())
+
+
+def _buildable(abilities: tuple[Ability, ...]) -> tuple[str, ...]:
+    """Every target where nvcc and its tools are here, else those of the CPU, with a warning."""
+    _refuse(hindrances(abilities, Lane.BUILD, on_gpu=False))
+    lacking = hindrances(abilities, Lane.BUILD, on_gpu=True)
+    for told in lacking:
+        log.warning("no builds for GPUs here: %s", told)
+    return tuple(slug for slug, target in TARGETS.items() if not (lacking and target.is_gpu))
+
+
+def _refuse(lacking: tuple[str, ...]) -> None:
+    if lacking:
+        raise EvaluatorFault(
+            "this machine cannot do that (ptxboard doctor tells more): " + "; ".join(lacking)
+        )
 
 
 def _known() -> str:
@@ -202,10 +226,15 @@ def _queues(hello: WorkerHello) -> tuple[str, ...]:
     return tuple(find_target(slug).queue for slug in hello.targets)
 
 
-def _lane_runner(lanes: tuple[Lane, ...], bench: Bench, folder: Path) -> LaneRunner:
+def _lane_runner(
+    lanes: tuple[Lane, ...], bench: Bench, folder: Path, stack: ExitStack
+) -> LaneRunner:
+    """The judge process that it may need ends with `stack`."""
     if Lane.BUILD in lanes:
         return lambda work: run_lane(work, bench, Lane.BUILD)
-    return JudgeClient(folder=folder).evaluate
+    judge = JudgeClient(folder=folder)
+    stack.callback(judge.close)
+    return judge.evaluate
 
 
 def _site(options: Namespace) -> str:

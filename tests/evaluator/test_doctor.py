@@ -4,7 +4,7 @@ from pathlib import Path
 
 from evaluator import doctor
 from evaluator.doctor import State, examine_machine, numbers
-from evaluator.records.verdicts import EvaluatorFault
+from evaluator.records.verdicts import EvaluatorFault, Lane
 from evaluator.toolchain import Tool, Toolchain
 
 NO_GPU = dict.fromkeys(("device_name", "device_uuid", "driver"))
@@ -86,3 +86,19 @@ def test_versions_compare_as_numbers():
     assert numbers("13.0.88") == (13, 0, 88)
     assert numbers("2025.10.1") > numbers("2025.9")
     assert numbers("13.0rc1") == (13,)
+
+
+def test_each_lane_names_what_it_cannot_do_without(monkeypatch):
+    monkeypatch.setattr(doctor, "gpu_facts", lambda: NO_GPU)
+    bare = examine_machine(Toolchain())
+    assert [told.split()[0] for told in doctor.hindrances(bare, Lane.BUILD, on_gpu=True)] == [
+        "g++",
+        "nvcc",
+        "cuobjdump",
+        "nvdisasm",
+    ]
+    (only,) = doctor.hindrances(bare, Lane.BUILD, on_gpu=False)
+    assert only == "g++ is missing: install a C++17 compiler: apt-get install g++"
+    lacking = doctor.hindrances(bare, Lane.GPU, on_gpu=True)
+    assert [told.split()[0] for told in lacking][:3] == ["gpu", "ncu", "compute-sanitizer"]
+    assert doctor.hindrances(bare, Lane.GPU, on_gpu=False) == ()

@@ -14,11 +14,12 @@ import pytest
 from evaluator.problems import find_problem
 from evaluator.records.candidate import Candidate, Source
 from evaluator.records.evaluation import Environment, JobOrder, StageResult
-from evaluator.records.evidence import PolicyEvidence
+from evaluator.records.evidence import Artifact, PolicyEvidence
 from evaluator.records.verdicts import EvaluatorFault, Lane, Stage, Verdict
 from evaluator.records.worker_api import Outcome, WorkerHello
 from evaluator.targets import TARGETS
 from evaluator.work import Work
+from evaluator.worker import attempt
 from evaluator.worker.attempt import AttemptRunner
 from evaluator.worker.client import SiteAway, SiteClient, SiteRefused
 from evaluator.worker.main import add_arguments, main
@@ -257,6 +258,41 @@ def test_it_hands_the_attempt_back_when_the_worker_shuts_down(wire, client, tmp_
     stopper = runner(client, tmp_path, lane)
     assert stopper.run(order()) is Outcome.RELEASED
     assert wire.completion()["message"] == "the worker is shutting down"
+
+
+BUILT = Artifact(role="library", sha256=hashlib.sha256(b"lib").hexdigest(), byte_count=3)
+
+
+def test_it_fetches_what_was_built_again_while_the_site_is_away(
+    wire, client, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(attempt, "RETRY_SECONDS", (0.01,))
+    away = [httpx.Response(503), httpx.Response(429), httpx.Response(200, content=b"lib")]
+    wire.answers[BUILT.sha256] = away
+    seen = []
+
+    def lane(work: Work):
+        seen.append(work.path(BUILT).read_bytes())
+        yield result(Stage.CORRECTNESS)
+
+    given = order().model_copy(update={"build_artifacts": (BUILT,)})
+    assert runner(client, tmp_path, lane).run(given) is Outcome.FINISHED
+    assert seen == [b"lib"]
+
+
+def test_it_gives_up_fetching_in_time_and_at_once_where_the_site_refuses(
+    wire, client, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(attempt, "RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr(attempt, "FETCH_SECONDS", 0.05)
+    given = order().model_copy(update={"build_artifacts": (BUILT,)})
+    wire.answers[BUILT.sha256] = [httpx.Response(503, text="away")] * 50
+    assert runner(client, tmp_path, two_stages).run(given) is Outcome.FAULTED
+    assert str(wire.completion()["message"]).startswith("library could not be fetched: GET ")
+    wire.answers[BUILT.sha256] = [httpx.Response(404)]
+    asked = len(wire.calls)
+    assert runner(client, tmp_path, two_stages).run(given) is Outcome.FAULTED
+    assert len([path for path in wire.paths()[asked:] if BUILT.sha256 in path]) <= 1
 
 
 def test_it_claims_nothing_when_another_worker_was_faster(wire, client):
