@@ -17,6 +17,8 @@ from evaluator.records.worker_api import (
 )
 
 TIMEOUT_SECONDS = 30.0
+# Shorter than gunicorn's 2 s, so that a request never goes out on a connection about to be closed.
+KEEPALIVE_SECONDS = 1.0
 
 
 class SiteAway(Exception):
@@ -44,6 +46,7 @@ class SiteClient:
             base_url=f"{self.site_url}/api/v1/worker/",
             headers={"Authorization": f"Worker {token}"},
             timeout=TIMEOUT_SECONDS,
+            limits=httpx.Limits(keepalive_expiry=KEEPALIVE_SECONDS),
             transport=transport,
             trust_env=False,
         )
