@@ -94,6 +94,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "leaderboard.views.privacy.private_pages",
 ]
 ROOT_URLCONF = "webapp.urls"
 WSGI_APPLICATION = "webapp.wsgi.application"
@@ -156,7 +157,7 @@ STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 DATA_UPLOAD_MAX_MEMORY_SIZE = PTXBOARD_MAX_BODY_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = PTXBOARD_MAX_BODY_BYTES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
-DATA_UPLOAD_MAX_NUMBER_FILES = 64
+DATA_UPLOAD_MAX_NUMBER_FILES = 256  # above the form's own limit, which says what it is
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

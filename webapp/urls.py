@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from leaderboard.views.pages.sign_in import operator_sign_in
+from leaderboard.views.privacy import robots
 from leaderboard.views.probes import healthz, readyz
 
 handler400 = "leaderboard.errors.bad_request"
@@ -14,6 +15,7 @@ handler500 = "leaderboard.errors.server_error"
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("robots.txt", robots, name="robots"),
     path("admin/login/", operator_sign_in),
     path("admin/", admin.site.urls),
     path("api/", include("leaderboard.api.urls")),

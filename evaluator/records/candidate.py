@@ -31,7 +31,7 @@ def check_source_path(path: str) -> str:
     Raises ValueError with the path seen and the rule that it breaks.
     """
     seen = repr(path[:120])
-    if not path or path.endswith("/"):
+    if not path or path.endswith("/") or not PurePosixPath(path).name:
         raise ValueError(f"source path {seen}: expected a file name such as 'kernel.cu'")
     if "\x00" in path or any(ord(character) < 32 for character in path):
         raise ValueError(f"source path {seen}: control characters are not allowed")
@@ -43,10 +43,7 @@ def check_source_path(path: str) -> str:
         raise ValueError(f"source path {seen}: '..' is not allowed")
     if len(path) > 200:
         raise ValueError(f"source path {seen}: {len(path)} characters, at most 200")
-    normal = str(PurePosixPath(path))
-    if normal == ".":
-        raise ValueError(f"source path {seen}: names the folder itself, not a file in it")
-    return normal
+    return str(PurePosixPath(path))
 
 
 def path_clashes(paths: Sequence[str | None]) -> list[tuple[int, str]]:
@@ -54,6 +51,7 @@ def path_clashes(paths: Sequence[str | None]) -> list[tuple[int, str]]:
 
     Two names that differ in case or Unicode form alone are one file where a bundle is unpacked on
     macOS or Windows; `a` beside `a/b.h` would be a file and a folder at once. None is passed over.
+    Asked where kernels are handed in, and not of stored records, which must stay readable.
     """
     found = []
     files: dict[str, str] = {}
@@ -121,8 +119,9 @@ class Candidate(Record):
     @model_validator(mode="after")
     def _sources_fit(self) -> Self:
         paths = [source.path for source in self.sources]
-        if clashes := path_clashes(paths):
-            raise ValueError(f"source {clashes[0][1]}")
+        repeated = sorted({path for path in paths if paths.count(path) > 1})
+        if repeated:
+            raise ValueError(f"source path {repeated[0]!r} occurs twice after normalising")
         if self.entry_file not in paths:
             raise ValueError(f"entry file {self.entry_file!r} is not among the sources: {paths}")
         total = sum(source.byte_count for source in self.sources)

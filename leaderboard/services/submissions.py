@@ -151,9 +151,9 @@ def _start_job(submission: Submission, *, number: int, reason: str) -> Attempt:
 
 @transaction.atomic
 def submission_cancel(*, submission: Submission, user: User) -> Submission:
-    """Stops what waits or runs; the worker hears of it at its next heartbeat.
+    """Stops what waits or runs; the worker hears of it at its next heartbeat. Twice is like once.
 
-    Raises NotAllowed, NotPossible (it has ended).
+    Raises NotAllowed, NotPossible (it has ended otherwise).
     """
     _refuse_strangers(submission, user, "cancel")
     Submission.objects.select_for_update(of=("self",)).only("pk").get(pk=submission.pk)
@@ -165,6 +165,8 @@ def submission_cancel(*, submission: Submission, user: User) -> Submission:
         state=Job.State.CANCELLED, ended_at=now
     )
     submission.refresh_from_db(fields=["state", "verdict"])
+    if not stopped and submission.state == Submission.State.CANCELLED:
+        return submission  # asked again: the first answer was lost, or two tabs were open
     if not stopped:
         raise NotPossible(
             f"the submission is {submission.state}; only a queued or running one can be cancelled"

@@ -175,3 +175,11 @@ def test_it_says_how_much_of_the_quota_is_in_flight(signed_in: Client, settings)
     assert "2 of 2 in flight: wait for one to end, or cancel one of yours." in page.text
     Submission.objects.update(state="CANCELLED")
     assert "0 of 2 in flight." in Page(signed_in.get("/submit/")).text
+
+
+def test_one_file_too_many_is_told_on_the_form_with_what_was_typed(signed_in: Client):
+    files = [SimpleUploadedFile(f"h{number}.h", b"int x;") for number in range(65)]
+    page = Page(signed_in.post("/submit/", {**VALID, "source": "", "files": files}))
+    assert page.status == 422
+    assert "65 files, at most 64; merge some of them." in page.text
+    assert VALID["name"] in page.html
