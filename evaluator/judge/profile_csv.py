@@ -1,6 +1,7 @@
 """ncu's `--page source --csv`, columns found by their names; never by their place."""
 
 import csv
+import re
 from typing import Any
 
 ADDRESS, TEXT = "Address", "Source"
@@ -11,6 +12,8 @@ THREADS = (
     "thread_inst_executed_true",
 )
 KERNEL = "Kernel Name"
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE]\+?\d{1,2})?")
+UNIT = re.compile(r"\s*\[[^\]]*\]$")
 
 
 class UnknownColumns(ValueError):
@@ -25,7 +28,8 @@ def rows_from_csv(text: str) -> list[dict[str, Any]] | None:
     """
     actions: list[dict[str, Any]] = []
     header: list[str] | None = None
-    for fields in csv.reader(line for line in text.splitlines() if not line.startswith("==")):
+    lines = text.removeprefix("\ufeff").splitlines()
+    for fields in csv.reader(line for line in lines if not line.startswith("==")):
         if len(fields) >= 2 and fields[0].strip() == KERNEL:
             actions.append({"name": fields[1], "grid": None, "block": None, "rows": []})
             header = None
@@ -36,7 +40,9 @@ def rows_from_csv(text: str) -> list[dict[str, Any]] | None:
     return [action for action in actions if action["rows"] != []] or None
 
 
-def _known(header: list[str]) -> list[str]:
+def _known(given: list[str]) -> list[str]:
+    """The names without units, which some versions add in brackets."""
+    header = [UNIT.sub("", name) for name in given]
     if _first(header, WARPS) is None or _first(header, THREADS) is None:
         raise UnknownColumns(f"columns of ncu's source page: {header}")
     return header
@@ -49,6 +55,8 @@ def _first(header: list[str], names: tuple[str, ...]) -> str | None:
 def _add(actions: list[dict[str, Any]], row: dict[str, str]) -> None:
     if not actions:
         actions.append({"name": "?", "grid": None, "block": None, "rows": []})
+    if not row[TEXT].strip():
+        return  # a row of units
     rows = actions[-1]["rows"]
     columns = list(row)
     warps = number(row[_first(columns, WARPS) or ""])
@@ -61,10 +69,15 @@ def _add(actions: list[dict[str, Any]], row: dict[str, str]) -> None:
 
 def _address(row: dict[str, str], index: int) -> int:
     text = row.get(ADDRESS, "").strip()
-    return int(text, 0) if text else index * 16
+    if not text:
+        return index * 16
+    try:
+        return int(text, 10 if text.isdigit() else 16)
+    except ValueError:
+        raise UnknownColumns(f"no address: {text[:40]!r}") from None
 
 
 def number(text: str) -> int | None:
     """A whole number as ncu prints it, thousands separated or not; None for `n/a`."""
     plain = text.replace(",", "").strip()
-    return int(float(plain)) if plain.replace(".", "", 1).isdigit() else None
+    return int(float(plain)) if NUMBER.fullmatch(plain) else None

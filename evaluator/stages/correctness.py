@@ -126,6 +126,8 @@ def wrong_text(output: OutputError, tolerance: Tolerance) -> str:
     )
     if output.nonfinite_count:
         text += f"; {output.nonfinite_count} are NaN or infinite"
+    if output.nonfinite_count == output.element_count:
+        text += " (outputs hold NaN before the call: do not add to what is there)"
     if output.constant_ratio is not None:
         text += f"; constant ratio {output.constant_ratio:.4f} to the reference"
     return text

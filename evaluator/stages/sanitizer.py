@@ -5,7 +5,8 @@ Out       SanitizerEvidence: exit code, summary, first fault with kernel and sou
 Verdicts  PASSED; SANITIZER_ERROR: memcheck counted errors, or its exit code says so, or its report
           was taken away; RUNTIME_ERROR: the process died or the device reported an error without
           memcheck naming one; TIMEOUT; OUT_OF_MEMORY
-Raises    EvaluatorFault: no tool, or it failed before the candidate was loaded
+Raises    EvaluatorFault: no tool, it failed before the candidate was loaded, or it reports an
+          error of its own
 Source    compute-sanitizer memcheck, `--error-exitcode`; API errors are not reported, since
           honest start-up code probes the driver for symbols that it may lack
 
@@ -19,6 +20,7 @@ inside another valid allocation, and code that behaves only under the sanitizer.
 from evaluator.bench import Bench
 from evaluator.device import device_of
 from evaluator.host.solo import CANDIDATE_FAILED, DEVICE_FAILED, LOAD_FAILED, LOADING
+from evaluator.judge.sanitizer_report import is_internal
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import Ending, SanitizerEvidence
 from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
@@ -44,7 +46,7 @@ def run(work: Work, bench: Bench) -> Result:
 
 
 def judge(evidence: SanitizerEvidence) -> Result:
-    """Raises EvaluatorFault where nothing of the candidate's can have run."""
+    """Raises EvaluatorFault where nothing of the candidate's can have run, or the tool failed."""
     verdict, message = _decide(evidence)
     return StageResult[SanitizerEvidence](
         stage=Stage.SANITIZER, verdict=verdict, message=message, evidence=evidence
@@ -62,6 +64,9 @@ def _decide(evidence: SanitizerEvidence) -> tuple[Verdict, str]:
         )
     if process.ending is Ending.TIMED_OUT:
         return Verdict.TIMEOUT, f"under memcheck: {process.detail}"
+    if count and is_internal(evidence.first_fault):
+        assert evidence.first_fault is not None
+        raise EvaluatorFault(f"sanitizer: the tool itself failed: {evidence.first_fault.kind}")
     if count:
         return Verdict.SANITIZER_ERROR, _fault_text(evidence)
     if process.ending is not Ending.FINISHED:

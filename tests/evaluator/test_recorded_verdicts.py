@@ -74,12 +74,12 @@ VERDICTS = {
     ),
     "sanitizer/h200_out_of_bounds": (
         Verdict.SANITIZER_ERROR,
-        "memcheck: 876 errors, limit 0; first: Invalid __global__ write of size 2 bytes in "
+        "memcheck: 896 errors, limit 0; first: Invalid __global__ write of size 2 bytes in "
         "gemm(const __nv_bfloat16 *, const __nv_bfloat16 *, __nv_bfloat16 *) at kernel.cu:13",
     ),
     "sanitizer/h200_stray_write": (
         Verdict.SANITIZER_ERROR,
-        "memcheck: 12 errors, limit 0; first: Invalid __global__ write of size 2 bytes in "
+        "memcheck: 32 errors, limit 0; first: Invalid __global__ write of size 2 bytes in "
         "stray(__nv_bfloat16 *) at kernel.cu:16",
     ),
     "sanitizer/h200_late_fault": (
@@ -89,7 +89,7 @@ VERDICTS = {
     ),
     "sanitizer/h200_bare_commit_group": (
         Verdict.SANITIZER_ERROR,
-        "memcheck: 1401 errors, limit 0; first: Invalid __shared__ read of size 2048 bytes in "
+        "memcheck: 1421 errors, limit 0; first: Invalid __shared__ read of size 2048 bytes in "
         "gemm(const __nv_bfloat16 *, const __nv_bfloat16 *, __nv_bfloat16 *) at kernel.cu:9",
     ),
     "timing/h200_gemm_wgmma": (Verdict.PASSED, "752.9 us, 1.007x of cuBLAS (+-0.2%, limit 2.0%)"),

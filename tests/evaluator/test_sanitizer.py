@@ -31,7 +31,7 @@ def test_it_names_count_kind_kernel_and_line_of_the_first_fault(seen):
     result = sanitizer.judge(seen("out_of_bounds"))
     assert result.verdict is Verdict.SANITIZER_ERROR
     assert result.message == (
-        "memcheck: 876 errors, limit 0; first: Invalid __global__ write of size 2 bytes in "
+        "memcheck: 896 errors, limit 0; first: Invalid __global__ write of size 2 bytes in "
         "gemm(const __nv_bfloat16 *, const __nv_bfloat16 *, __nv_bfloat16 *) at kernel.cu:13"
     )
 
