@@ -55,9 +55,12 @@ def worker_hello(*, hello: WorkerHello, token: ApiToken) -> Worker:
 
 
 def attempts_lost(*, since: datetime) -> dict[str, int]:
-    """Leases that lapsed, by worker: where different jobs die on one worker, it is the suspect."""
+    """Attempts without an end by worker: where different jobs die on one, it is the suspect.
+
+    A worker that is killed and starts anew says so itself, and then its lease does not lapse.
+    """
     rows = (
-        Attempt.objects.filter(state=Attempt.State.EXPIRED, ended_at__gte=since)
+        Attempt.objects.filter(state__in=Attempt.OUR_FAULTS, ended_at__gte=since)
         .values_list("worker")
         .annotate(count=Count("id"))
         .order_by()

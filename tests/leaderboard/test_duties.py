@@ -160,6 +160,14 @@ def test_a_job_that_kills_its_worker_ends_after_three(identifier, machine, alice
     assert worker["attempts_lost_last_day"] == 3
 
 
+def test_a_worker_that_was_killed_and_says_so_counts_as_one_that_lost_a_job(
+    identifier, machine, alice_api
+):
+    machine.complete(machine.order(), "faulted", "the worker was killed and has started anew")
+    (worker,) = alice_api.get("/api/v1/workers/").json()
+    assert worker["attempts_lost_last_day"] == 1
+
+
 def test_the_site_forgives_silence_while_it_was_away_itself(identifier, machine):
     machine.order()
     reap()
