@@ -51,6 +51,7 @@ class Options(TypedDict, total=False):
 
     cwd        folder below the workspace to start in
     read_only  further paths, mounted where they are
+    hidden     files below visible folders that read as nothing inside
     env        variables beside BASE_ENVIRONMENT
     limits     of each process inside; `Limits()` when not given
     gpu        bind the NVIDIA device nodes
@@ -60,6 +61,7 @@ class Options(TypedDict, total=False):
 
     cwd: str
     read_only: Sequence[Path]
+    hidden: Sequence[Path]
     env: Mapping[str, str]
     limits: Limits
     gpu: bool
@@ -145,9 +147,7 @@ class Sandbox:
         if not confined.sandboxed:
             child = confined._spawn(launcher, workspace, pass_fds, options)
             return RunningProcess(child=child, command=tuple(argv), status_end=None)
-        box = confined._arguments(
-            workspace, options.get("cwd", "."), mounts, gpu=options.get("gpu", False)
-        )
+        box = confined._arguments(workspace, mounts, options)
         status_end, child_end = os.pipe()
         box_end = _readable([*box, "--json-status-fd", str(child_end)])
         launcher = [*confined._starter(), "--args", str(box_end), "--", *launcher]
@@ -199,17 +199,18 @@ class Sandbox:
         drop = [str(self.setpriv), *_SETPRIV_ARGUMENTS] if self.setpriv else []
         return [*drop, str(self.bubblewrap)]
 
-    def _arguments(
-        self, workspace: Path, cwd: str, mounts: Sequence[Path], *, gpu: bool
-    ) -> list[str]:
+    def _arguments(self, workspace: Path, mounts: Sequence[Path], options: "Options") -> list[str]:
         arguments = [*_CONFINEMENT, *self.options]
         arguments += [*self._system_mounts, "--proc", "/proc", "--dev", "/dev"]
         arguments += self._bounded_tmpfs("/tmp") + self._bounded_tmpfs("/dev/shm")  # noqa: S108
-        arguments += _gpu_mounts() if gpu else []
+        arguments += _gpu_mounts() if options.get("gpu") else []
         for path in mounts:
             if not path.is_relative_to("/usr"):
                 arguments += ["--ro-bind", str(path), str(path)]
-        arguments += ["--bind", str(workspace), str(BUILD), "--chdir", str(BUILD / cwd)]
+        for path in options.get("hidden", ()):
+            arguments += ["--ro-bind", os.devnull, str(path)]
+        folder = BUILD / options.get("cwd", ".")
+        arguments += ["--bind", str(workspace), str(BUILD), "--chdir", str(folder)]
         return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/"]
 
     def _bounded_tmpfs(self, path: str) -> list[str]:

@@ -20,7 +20,6 @@ START_AT, END_AT = 16, 24
 GRID_AT, BLOCK_AT, NAME_AT, STREAM_AT = 52, 64, 104, 48
 COPY_STREAM_AT = 40
 
-ByteP = ctypes.POINTER(ctypes.c_uint8)
 SizeP = ctypes.POINTER(ctypes.c_size_t)
 REQUESTED = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), SizeP, SizeP)
 COMPLETED = ctypes.CFUNCTYPE(

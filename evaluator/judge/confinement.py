@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import evaluator.host
+from evaluator.judge.mappings import VENDOR, banned_libraries
 from evaluator.records.candidate import Binding
 from evaluator.work import Work
 
@@ -20,13 +21,15 @@ START = (
     "import os; os._exit(code)"
 )
 LIBRARY_NAME = "candidate.so"
+USR = Path("/usr")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Read-only mounts and the environment of a host process."""
+    """Read-only mounts, files hidden below them, and the environment of a host process."""
 
     mounts: tuple[Path, ...]
+    hidden: tuple[Path, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -48,7 +51,27 @@ def surroundings(work: Work) -> Surroundings:
         mounts.append(ffi_library().parent)
         libraries.append(str(ffi_library().parent))
     environment = {"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}
-    return Surroundings(mounts=tuple(dict.fromkeys(mounts)), environment=environment)
+    found = {path for folder in (USR, *mounts) for path in vendor_libraries(folder)}
+    allowed = work.problem.allowed_libraries
+    return Surroundings(
+        mounts=tuple(dict.fromkeys(mounts)),
+        hidden=tuple(sorted(path for path in found if banned_libraries([str(path)], allowed))),
+        environment=environment,
+    )
+
+
+@cache
+def vendor_libraries(folder: Path) -> tuple[Path, ...]:
+    """Libraries that compute what a candidate should: one that is not there cannot be loaded.
+
+    Files only, since links lead to them; looked for once in the life of a judge.
+    """
+    return tuple(
+        Path(place, name)
+        for place, _, names in os.walk(folder)
+        for name in names
+        if VENDOR.match(name) and ".so" in name and not Path(place, name).is_symlink()
+    )
 
 
 def _interpreter_mounts() -> list[Path]:

@@ -103,6 +103,7 @@ class HostProcess:
             [*interpreter(), "serve", str(there.fileno()), self._evaluation],
             workspace=self._workspace,
             read_only=(*around.mounts, *tools),
+            hidden=around.hidden,
             env=around.environment,
             gpu=self._work.target.is_gpu,
             pass_fds=(there.fileno(), *self._memory.descriptors()),

@@ -54,6 +54,7 @@ def run_watched(
             [str(tool.path), *options, *interpreter(), "solo", json.dumps(specification)],
             workspace=workspace,
             read_only=(*around.mounts, tool.root, *tool.path.resolve().parents[:1]),
+            hidden=[path for path in around.hidden if not path.is_relative_to(tool.root)],
             env=around.environment,
             timeout_seconds=timeout_seconds,
             limits=TOOL_LIMITS,

@@ -290,3 +290,16 @@ def test_a_file_above_the_limit_is_not_read(tmp_path):
     with pytest.raises(OutputTooLarge, match="101 bytes, at most 100"):
         read_output(tmp_path, "large", limit_bytes=100)
     assert read_output(tmp_path, "absent", limit_bytes=100) is None
+
+
+def test_a_hidden_file_of_a_visible_folder_reads_as_nothing(shell, tmp_path):
+    tmp_path.chmod(0o755)
+    for name in ("hidden.so", "shown.so"):
+        (tmp_path / name).write_text(f"text of {name}")
+    report = shell(
+        f"cat {tmp_path}/hidden.so; cat {tmp_path}/shown.so",
+        read_only=(tmp_path,),
+        hidden=(tmp_path / "hidden.so",),
+    )
+    assert "text of shown.so" in report.output_tail
+    assert "text of hidden.so" not in report.output_tail
