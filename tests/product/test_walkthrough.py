@@ -54,7 +54,7 @@ def test_every_host_trick_gets_the_verdict_that_its_folder_expects(product):
     expectations = [path.read_text() for path in CANDIDATES.glob("*/expect.toml")]
     count = sum('target = "host"' in text for text in expectations)
     assert f"{count} of {count} as expected" in made.stdout
-    assert count >= 11
+    assert count >= 9
 
 
 def test_an_h200_kernel_gets_its_build_verdict_and_then_waits(product):
