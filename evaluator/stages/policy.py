@@ -94,6 +94,7 @@ def run(work: Work, bench: Bench) -> StageResult[PolicyEvidence]:
         missing=tuple(MISSING.findall(log)),
     )
     allowed = work.problem.allowed_libraries
+    own = {source.path for source in work.candidate.sources}
     cleaned = clean(log, already_truncated=False, folders=build_plan.mounts, workspace=inside)
     evidence = PolicyEvidence(
         command=(f"SUNPRO_DEPENDENCIES=../{DEPENDENCIES}", *build_plan.shown_dependency_command()),
@@ -101,7 +102,7 @@ def run(work: Work, bench: Bench) -> StageResult[PolicyEvidence]:
         author_headers=_author_headers(headers.opened, work)[:HEADERS_NAMED],
         banned_headers=banned(headers, allowed)[:HEADERS_NAMED],
         unavailable_headers=(
-            *torch_headers(headers),
+            *(name for name in torch_headers(headers) if name not in own),
             *foreign_headers(headers.opened, (*build_plan.mounts, Path("/usr"), inside), inside),
         )[:HEADERS_NAMED],
         log=cleaned.text,

@@ -125,3 +125,8 @@ def test_symbols_of_system_libraries_weak_ones_and_the_drivers_are_not_missing()
 @pytest.mark.parametrize("header", ["cuda/std/array", "cuda/barrier", "cuda/ptx", "mma.h"])
 def test_the_toolkits_own_device_headers_are_no_banned_library(bench, make_work, header):
     assert policy.run(make_work(f"#include <{header}>\n" + RUN % ""), bench).passed
+
+
+def test_a_folder_of_the_author_that_is_called_torch_is_the_authors(bench, make_work):
+    text = '#include "torch/tile.h"\n' + RUN % ""
+    assert policy.run(make_work(text, files={"torch/tile.h": "// ours\n"}), bench).passed
