@@ -24,14 +24,9 @@ from evaluator.judge.sanitizer_report import is_internal
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import Ending, SanitizerEvidence
 from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
+from evaluator.stages.correctness import VERDICT_OF_ENDING
 from evaluator.work import Work
 
-VERDICT_OF_ENDING = {
-    Ending.TIMED_OUT: Verdict.TIMEOUT,
-    Ending.OUT_OF_MEMORY: Verdict.OUT_OF_MEMORY,
-    Ending.CRASHED: Verdict.RUNTIME_ERROR,
-    Ending.DEVICE_ERROR: Verdict.RUNTIME_ERROR,
-}
 FAILURES_OF_SOLO = (LOAD_FAILED, DEVICE_FAILED, CANDIDATE_FAILED)
 
 Result = StageResult[SanitizerEvidence]

@@ -20,7 +20,7 @@ calls and single calls are bracketed by the judge's own clock, inputs brought an
 within the bracket. What gets past: a forged span within the tolerated excess of the brackets
 (evidence holds both); calls of a burst that overlap because one alone does not fill the GPU are
 bound by the single calls only; kernels left running that slow the baseline by less than its limit;
-a library that is loaded and unloaded between two looks at the mapped files.
+a candidate's own copy of a library under another name (the sandbox hides vendors' own files).
 """
 
 from collections.abc import Iterator
