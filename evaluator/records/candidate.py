@@ -31,7 +31,7 @@ def check_source_path(path: str) -> str:
     Raises ValueError with the path seen and the rule that it breaks.
     """
     seen = repr(path[:120])
-    if not path or path.endswith("/") or not PurePosixPath(path).name:
+    if not path or path.endswith("/"):
         raise ValueError(f"source path {seen}: expected a file name such as 'kernel.cu'")
     if "\x00" in path or any(ord(character) < 32 for character in path):
         raise ValueError(f"source path {seen}: control characters are not allowed")
@@ -61,7 +61,9 @@ def path_clashes(paths: Sequence[str | None]) -> list[tuple[int, str]]:
             continue
         name = _folded(path)
         parents = [str(parent) for parent in PurePosixPath(name).parents]
-        if rule := _clash(path, files.get(name), _first(name, parents, files, folders)):
+        if name == ".":
+            found.append((place, f"path {path!r} names the folder itself, not a file in it"))
+        elif rule := _clash(path, files.get(name), _first(name, parents, files, folders)):
             found.append((place, rule))
         files.setdefault(name, path)
         folders.update(dict.fromkeys(parents, path))

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluator import SCORING_VERSION
-from evaluator.records.base import canonical_json
+from evaluator.records.base import canonical_json, strict_loads
 from evaluator.records.evaluation import AnyStageResult, Environment, EvaluationRecord
 from evaluator.records.evidence import TimingEvidence
 from evaluator.records.summary import Summary
@@ -59,7 +59,7 @@ def evaluation_record(
         message=storable(summary.message),
         worker=attempt.worker,
         environment=environment.model_dump(mode="json"),
-        record_json=canonical_json(record.model_dump(mode="json")),
+        record_json=_record_json(record, records),
         chain_digest=records[-1].digest if records else submission.candidate_digest,
         created_at=created_at or timezone.now(),
         **_score_columns(summary, results),
@@ -72,6 +72,17 @@ def evaluation_record(
         detail={"verdict": evaluation.verdict, "chain": evaluation.chain_digest, "valid": valid},
     )
     return evaluation
+
+
+def _record_json(record: EvaluationRecord, stages: Sequence[StageRecord]) -> str:
+    """The record with its stages to the letter of the chain.
+
+    Written anew they would gain the fields that their types have gained since, in bundles of
+    older sites, and the bundle of such a record would contradict itself.
+    """
+    value = record.model_dump(mode="json")
+    value["stages"] = [strict_loads(stage.result_json) for stage in stages]
+    return canonical_json(value)
 
 
 def _takes_over(submission: Submission, verdict: Verdict) -> bool:

@@ -177,8 +177,8 @@ def test_two_paths_that_are_one_are_refused(problems, alice_api):
         (["caf\u00e9.cpp", "cafe\u0301.cpp"], "differ in case or Unicode form only"),
         (["k.cpp", "k.cpp/a.h"], "a name is a file and a folder at once"),
         (["a/k.cpp", "a"], "a name is a file and a folder at once"),
-        (["."], "expected a file name"),
-        (["./."], "expected a file name"),
+        (["."], "names the folder itself"),
+        (["./."], "names the folder itself"),
     ],
 )
 def test_paths_that_cannot_lie_beside_each_other_are_refused(problems, alice_api, paths, said):
