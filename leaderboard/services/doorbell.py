@@ -42,7 +42,7 @@ def is_due(attempt: Attempt, now: datetime, *, soon: bool = False) -> bool:
     A target without workers must not fill its queue with thousands of messages; where a worker is
     there (`soon`), a message that the broker lost must not cost ten minutes.
     """
-    if attempt.doorbell_at is None:
+    if attempt.doorbell_at is None or attempt.doorbell_at > now:  # the clock was set back
         return True
     doublings = min(max(attempt.doorbell_count - 1, 0), 10)
     longest = SOON_AGAIN_SECONDS if soon else LAST_AGAIN_SECONDS

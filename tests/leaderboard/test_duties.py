@@ -43,6 +43,12 @@ def test_it_rings_again_after_half_a_minute_then_ever_later(identifier, doorbell
     assert waits == [30, 60, 120, 240, 480, 600, 600]
 
 
+def test_a_clock_that_was_set_back_an_hour_does_not_keep_it_silent(identifier, doorbell):
+    now = timezone.now()
+    Attempt.objects.update(doorbell_at=now + timedelta(hours=1), doorbell_count=1)
+    assert reconcile(now) == 1
+
+
 def test_where_a_worker_is_online_the_wait_grows_to_a_minute_only(identifier, machine, doorbell):
     assert machine.post("hello", machine.hello()).status_code == 200
     waits = []
