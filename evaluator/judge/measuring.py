@@ -71,7 +71,7 @@ class Plan:
 
 
 GPU_PLAN = Plan(trials=3, warmup=10, calls=50, verified=2, bursts=2, singles=3)
-HOST_PLAN = Plan(trials=3, warmup=3, calls=20, verified=2, bursts=2, singles=2)
+HOST_PLAN = Plan(trials=3, warmup=3, calls=20, verified=2, bursts=2, singles=6)
 
 
 @dataclass(slots=True, kw_only=True)

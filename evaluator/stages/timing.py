@@ -9,8 +9,9 @@ Verdicts  PASSED; RUNTIME_ERROR, TIMEOUT, OUT_OF_MEMORY: how the process failed;
           TIMING_DISPUTED: work outside the calls, a changing set of kernels, a span that the
           judge's clock contradicts or that the hardware does not allow; INCONCLUSIVE: the speedup
           is not known to within the noise limit, the samples scatter beyond SPREAD_FACTOR times
-          that, records came without times, or the baseline was much slower than before the
-          candidate was loaded, ATTEMPTS times
+          that, records came without times, the baseline was much slower than before the
+          candidate was loaded, or on `host`, where other processes share the cores, the judge's
+          clock contradicts the span, ATTEMPTS times
 Raises    EvaluatorFault: records of the baseline without times, samples missing though nothing
           failed
 Source    CUPTI activity records (kernels, copies, memsets) on a GPU; the wall clock on `host`
@@ -161,7 +162,10 @@ def _contradicted(evidence: TimingEvidence) -> Iterator[Finding]:
         shortest = min(alike, key=lambda batch: batch.wall_ns)
         allowed_ns = excess.allowed_ns(span_ns, count)
         if shortest.wall_ns > allowed_ns:
-            yield Verdict.TIMING_DISPUTED, _bracket_text(shortest, span_ns, allowed_ns)
+            text = _bracket_text(shortest, span_ns, allowed_ns)
+            if evidence.timer == "wall":
+                yield Verdict.INCONCLUSIVE, f"{text}; a busy CPU does this to honest kernels too"
+            yield Verdict.TIMING_DISPUTED, text
 
 
 def _bracket_text(batch: BatchBracket, span_ns: float, allowed_ns: float) -> str:

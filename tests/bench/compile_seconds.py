@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 
 from evaluator.pipeline import Bench, run_lane
-
 from evaluator.problems import find_problem
 from evaluator.records.candidate import Binding, Candidate, Language, Source
 from evaluator.records.verdicts import Lane, Stage
