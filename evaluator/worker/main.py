@@ -107,10 +107,15 @@ def main(options: Namespace) -> int:
     return 0
 
 
+def _var() -> Path:
+    """Two sites on one machine have two of these, so their workers do not meet."""
+    return Path(os.environ.get("PTXBOARD_VAR", "var"))
+
+
 @contextmanager
 def _worker(options: Namespace) -> Iterator[Worker]:
     lanes, targets = _duties(options, examine_machine())
-    folder = options.folder or Path("var") / "workers" / options.name
+    folder = options.folder or _var() / "workers" / options.name
     folder.mkdir(parents=True, exist_ok=True)
     bench = Bench.of_this_machine(cache=folder.parent / "build-cache")
     environment = describe_environment(bench.toolchain, bench.sandbox)
@@ -165,7 +170,7 @@ def _serve(worker: Worker, options: Namespace) -> None:
         return
     app = worker_app(
         broker_url=os.environ.get("PTXBOARD_BROKER_URL", "filesystem://"),
-        broker_folder=Path(os.environ.get("PTXBOARD_VAR", "var")) / "broker",
+        broker_folder=_var() / "broker",
         queues=_queues(worker.hello),
         evaluate=worker.evaluate,
         stopping=worker.stopping,

@@ -48,14 +48,22 @@ CASES = {
 
 @pytest.fixture
 def left(tmp_path, monkeypatch):
-    """Descriptors, threads, processes and temporary files of this process."""
+    """Descriptors, threads, new processes and temporary files of this process.
+
+    A site that another test of the session started has processes of its own: they do not count.
+    """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    standing = processes_of(os.getpid())[1:]
+
+    def new_processes() -> int:
+        others = {below for process in standing for below in processes_of(process)}
+        return len(set(processes_of(os.getpid())) - others)
 
     def count() -> tuple[int, int, int, list[str]]:
         return (
             len(os.listdir("/proc/self/fd")),
             threading.active_count(),
-            len(processes_of(os.getpid())),
+            new_processes(),
             sorted(path.name for path in tmp_path.glob("ptxboard-*")),
         )
 
