@@ -109,7 +109,8 @@ def judge(
 
 def _decide(evidence: CompilationEvidence, target: Target, binding: Binding) -> tuple[Verdict, str]:
     process = evidence.process
-    if process.ending is Ending.TIMED_OUT or ran_out_of_time(evidence.log):
+    out_of_time = process.exit_code != 0 and ran_out_of_time(evidence.log)
+    if process.ending is Ending.TIMED_OUT or out_of_time:
         return Verdict.TIMEOUT, f"the compiler was still running at its limit, {COMPILE_SECONDS} s"
     if process.ending is not Ending.FINISHED or process.exit_code != 0:
         return Verdict.COMPILE_ERROR, _why_failed(evidence, target)

@@ -347,6 +347,11 @@ def test_a_wrong_prototype_on_the_host_is_told_in_words(build):
     assert "seen 1" in result.message
 
 
+def test_a_warning_about_time_limits_is_no_timeout(build):
+    result = build("#warning CPU time limit exceeded\n" + RUN)
+    assert result.verdict is Verdict.PASSED
+
+
 def test_a_compiler_that_never_ends_is_a_timeout_and_not_cached(build, monkeypatch):
     monkeypatch.setattr(compilation, "COMPILE_SECONDS", 1)
     text = SLOW + HOST_RUN
