@@ -33,10 +33,10 @@ def walk(product: Product) -> None:
     tricks = ("--candidates", "tests/candidates", "--target", "host", "--only", "host_wrong")
     made = product.submit(*tricks)
     assert made.returncode == 0, made.stdout + made.stderr
-    rows = board(product)["rows"]
-    assert [row["name"] for row in rows] == ["gemm_host"]
-    assert rows[0]["rank"] == 1
-    assert rows[0]["score"]["speedup"] > 0
+    rows = {row["name"]: row for row in board(product)["rows"]}
+    assert "host_wrong" not in rows
+    assert rows["gemm_host"]["rank"] >= 1
+    assert rows["gemm_host"]["score"]["speedup"] > 0
 
 
 def test_a_host_kernel_reaches_the_board_on_the_embedded_default(product):
