@@ -120,42 +120,33 @@ def scientific(value: Number) -> str:
 @register.filter
 def instant(value: datetime | None) -> SafeString | str:
     """A `<time>` element in UTC, with the zone in the text and the ISO form in the attribute."""
-    if value is None:
-        return DASH
-    utc = value.astimezone(UTC)
-    return format_html(
-        '<time datetime="{}" title="{}" class="nowrap">{}</time>',
-        utc.isoformat(timespec="seconds"),
-        f"{utc:%A %d %B %Y, %H:%M:%S} UTC",
-        f"{utc:%Y-%m-%d %H:%M} UTC",
-    )
+    return _time(value, "%Y-%m-%d %H:%M UTC", "%A %d %B %Y, %H:%M:%S UTC")
 
 
 @register.filter
 def day(value: datetime | None) -> SafeString | str:
     """The date alone, in UTC; the instant stands in the attributes."""
-    if value is None:
-        return DASH
-    utc = value.astimezone(UTC)
-    return format_html(
-        '<time datetime="{}" title="{}" class="nowrap">{}</time>',
-        utc.isoformat(timespec="seconds"),
-        f"{utc:%Y-%m-%d %H:%M:%S} UTC",
-        f"{utc:%Y-%m-%d}",
-    )
+    return _time(value, "%Y-%m-%d")
 
 
 @register.filter
 def ago(value: datetime | None) -> SafeString | str:
     """How long ago, in the largest whole unit, with the exact instant in the attributes."""
+    return DASH if value is None else _time(value, age_text(value))
+
+
+def _time(
+    value: datetime | None, text: str, title: str = "%Y-%m-%d %H:%M:%S UTC"
+) -> SafeString | str:
+    """`text` and `title` are strftime formats; words without a per cent sign stand as they are."""
     if value is None:
         return DASH
     utc = value.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{}" class="nowrap">{}</time>',
         utc.isoformat(timespec="seconds"),
-        f"{utc:%Y-%m-%d %H:%M:%S} UTC",
-        age_text(value),
+        utc.strftime(title),
+        utc.strftime(text),
     )
 
 

@@ -347,9 +347,16 @@ def test_a_wrong_prototype_on_the_host_is_told_in_words(build):
     assert "seen 1" in result.message
 
 
-def test_a_warning_about_time_limits_is_no_timeout(build):
-    result = build("#warning CPU time limit exceeded\n" + RUN)
-    assert result.verdict is Verdict.PASSED
+@pytest.mark.parametrize(("exit_code", "verdict"), [(0, Verdict.PASSED), (1, Verdict.TIMEOUT)])
+def test_words_about_time_limits_count_only_where_the_compiler_failed(
+    bench, make_work, exit_code, verdict
+):
+    work = make_work(RUN)
+    built = compilation.run(work, bench).evidence
+    process = built.process.model_copy(update={"exit_code": exit_code})
+    told = built.model_copy(update={"process": process, "log": "CPU time limit exceeded\n"})
+    result = compilation.judge(told, target=work.target, binding=work.candidate.binding)
+    assert result.verdict is verdict
 
 
 def test_a_compiler_that_never_ends_is_a_timeout_and_not_cached(build, monkeypatch):

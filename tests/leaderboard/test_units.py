@@ -91,3 +91,10 @@ def test_it_tells_how_long_ago_in_the_largest_unit(age, text, monkeypatch):
     now = datetime(2026, 3, 1, tzinfo=UTC)
     monkeypatch.setattr(units.timezone, "now", lambda: now)
     assert f">{text}</time>" in units.ago(now - age)
+
+
+def test_a_times_title_has_the_whole_instant_however_short_its_text():
+    when = datetime(2026, 11, 29, 14, 5, 9, tzinfo=UTC)
+    assert 'title="2026-11-29 14:05:09 UTC"' in units.day(when)
+    assert 'title="Sunday 29 November 2026, 14:05:09 UTC"' in units.instant(when)
+    assert units.day(when).endswith(">2026-11-29</time>")
