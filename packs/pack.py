@@ -1,8 +1,9 @@
 """Knowledge packs: what a model is told about an architecture before it writes a kernel.
 
-A pack is a folder with `pack.toml` (its format is in packs/README.md) and the files it names. A pack
-that names a missing file, or holds a file that it does not name, does not load. Nothing here counts
-tokens: the counts stand in `pack.toml`, and `packs.tokens` refreshes them.
+A pack is a folder with `pack.toml` (its format is in packs/README.md) and the files it names. One
+that names a missing file, or holds a file that it does not name, does not load. A loaded pack is a
+snapshot: whatever happens to its files later, text and digest stay one. Nothing here counts tokens:
+the counts stand in `pack.toml`, and `packs.tokens` refreshes them.
 """
 
 import hashlib
@@ -51,17 +52,14 @@ class InvalidPack(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A file of the base text; `path` lies below `packs/`, `file` is as `pack.toml` has it."""
+    """A file of the base text as it was when the pack was loaded; `file` is as in `pack.toml`."""
 
     level: Level
     title: str
     file: str
     path: Path
+    text: str
     token_count: int
-
-    @property
-    def text(self) -> str:
-        return self.path.read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +97,7 @@ class Pack:
     targets: tuple[str, ...]
     evidence: str
     folder: Path
+    manifest: str
     parts: tuple[Part, ...]
     schedules: tuple[Schedule, ...]
     guidance: tuple[Guidance, ...]
@@ -112,9 +111,9 @@ class Pack:
     def digest(self) -> str:
         """SHA-256 over `pack.toml` and every file it names, each with its name and length."""
         sha256 = hashlib.sha256()
-        named = [(MANIFEST, self.folder / MANIFEST), *((one.file, one.path) for one in self.files)]
-        for name, path in sorted(named):
-            data = path.read_bytes()
+        named = [(MANIFEST, self.manifest), *((one.file, one.text) for one in self.files)]
+        for name, text in sorted(named):
+            data = text.encode()
             sha256.update(f"{name}\0{len(data)}\0".encode())
             sha256.update(data)
         return sha256.hexdigest()
@@ -199,19 +198,17 @@ def load_pack(folder: Path) -> Pack:
     """Raises InvalidPack if `pack.toml` or the files beside it are not as they must be."""
     manifest = folder / MANIFEST
     try:
-        table = tomllib.loads(manifest.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidPack(f"{manifest}: {error}") from error
-    try:
-        pack = _pack_of(table, folder)
-    except (KeyError, TypeError, ValueError) as error:
+        text = manifest.read_text(encoding="utf-8")
+        pack = _pack_of(text, folder)
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise InvalidPack(f"{manifest}: {type(error).__name__}: {error}") from error
-    for fault in (*_naming_faults(pack), *_repeats(pack)):
+    for fault in (*_unnamed(pack), *_repeats(pack)):
         raise InvalidPack(f"{manifest}: {fault}")
     return pack
 
 
-def _pack_of(table: dict[str, Any], folder: Path) -> Pack:
+def _pack_of(manifest: str, folder: Path) -> Pack:
+    table = tomllib.loads(manifest)
     unknown_targets = sorted(set(table["targets"]) - set(TARGETS))
     if unknown_targets:
         raise ValueError(f"targets {unknown_targets} are not known; known: {', '.join(TARGETS)}")
@@ -223,6 +220,7 @@ def _pack_of(table: dict[str, Any], folder: Path) -> Pack:
         targets=tuple(table["targets"]),
         evidence=table["evidence"],
         folder=folder,
+        manifest=manifest,
         parts=tuple(
             Part(level=Level(row["level"]), **_file_of(row, folder)) for row in table["part"]
         ),
@@ -250,9 +248,12 @@ def _file_of(row: dict[str, Any], folder: Path) -> dict[str, Any]:
     path = (folder / row["file"]).resolve()
     if not path.is_relative_to(folder.parent.resolve()):
         raise ValueError(f"file {row['file']!r} lies outside the packs")
+    if not path.is_file():
+        raise ValueError(f"names {row['file']}, which is not there")
     return {
         "file": row["file"],
         "path": path,
+        "text": path.read_text(encoding="utf-8"),
         "title": row["title"],
         "token_count": int(row["tokens"]),
     }
@@ -262,18 +263,16 @@ def _families(row: dict[str, Any]) -> tuple[Family, ...]:
     return tuple(Family(name) for name in row["families"])
 
 
-def _naming_faults(pack: Pack) -> list[str]:
-    named = {one.path for one in pack.files}
-    missing = sorted(str(one.file) for one in pack.files if not one.path.is_file())
-    present = {
-        path
-        for path in pack.folder.resolve().rglob("*")
-        if path.is_file() and path.relative_to(pack.folder.resolve()).parts[0] != PROBES
-    }
-    unnamed = sorted(path.name for path in present - named if path.name != MANIFEST)
+def _unnamed(pack: Pack) -> list[str]:
+    folder = pack.folder.resolve()
+    named = {folder / MANIFEST, *(one.path for one in pack.files)}
+    names = [
+        path.relative_to(folder)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path not in named
+    ]
     return [
-        *(f"names {file}, which is not there" for file in missing),
-        *(f"does not name {file}, which lies beside it" for file in unnamed),
+        f"does not name {name}, which lies beside it" for name in names if name.parts[0] != PROBES
     ]
 
 
