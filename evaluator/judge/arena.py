@@ -118,6 +118,22 @@ class DeviceMemory:
         self._driver.free(self._address)
 
 
+class PrivateMemory:
+    """Of the judge alone: nothing is shared."""
+
+    def __init__(self, byte_count: int, device: str) -> None:
+        self.tensor = torch.empty(byte_count, dtype=torch.uint8, device=device)
+
+    def shared(self) -> Message:
+        raise ValueError("private memory is not for hosts")
+
+    def descriptors(self) -> tuple[int, ...]:
+        return ()
+
+    def close(self) -> None:
+        del self.tensor
+
+
 class _Exposed:
     """Foreign device memory as torch takes it: the CUDA array interface, version 3."""
 
@@ -136,6 +152,13 @@ class Arena:
     def __init__(self, memory: Memory, layout: Layout) -> None:
         self.memory, self.layout = memory, layout
         self._guard_bytes: dict[int, int] = {}
+
+    def copy_from(self, other: "Arena", slots: range) -> None:
+        """Everything of neighbouring slots from an arena of the same layout, in one copy."""
+        size = self.layout.slot_bytes
+        part = slice(slots.start * size, slots.stop * size)
+        self.memory.tensor[part].copy_(other.memory.tensor[part])
+        self._guard_bytes.update((slot, other._guard_bytes[slot]) for slot in slots)
 
     def tensor(self, slot: int, place: Place) -> torch.Tensor:
         start = slot * self.layout.slot_bytes + place.offset

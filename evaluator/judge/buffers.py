@@ -1,7 +1,8 @@
 """A problem's tensors in an arena: prepared before a call, examined after it.
 
-Inputs are made in the judge's own memory and copied into the arena: what a host does to the arena
-meanwhile changes neither the reference nor what the inputs are compared with afterwards.
+Slots are made ready in the judge's own memory and handed over in one copy: what a host does to the
+arena meanwhile changes neither the reference nor what the inputs are compared with afterwards.
+What a call left is taken back in one copy too, before it is looked at.
 """
 
 import secrets
@@ -13,7 +14,14 @@ import torch
 from evaluator.comparison import compare, poison
 from evaluator.host.binding import Value
 from evaluator.host.cuda import Driver
-from evaluator.judge.arena import Arena, DeviceMemory, HostMemory, Memory, slot_layout
+from evaluator.judge.arena import (
+    Arena,
+    DeviceMemory,
+    HostMemory,
+    Memory,
+    PrivateMemory,
+    slot_layout,
+)
 from evaluator.problems.prototypes import Parameter, parameters
 from evaluator.problems.tensors import (
     Tensors,
@@ -31,10 +39,14 @@ MIN_SLOTS, MAX_SLOTS = 3, 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What a slot is given: the inputs in memory that no host can reach."""
+    """What a slot is given: the inputs in memory that no host can reach, until it is made anew."""
 
     slot: int
     inputs: Tensors
+
+    @property
+    def slots(self) -> range:
+        return range(self.slot, self.slot + 1)
 
 
 class Buffers:
@@ -50,7 +62,9 @@ class Buffers:
         )
         self.arena = Arena(memory, layout)
         self._reference = reference(problem)
+        self._taken: Arena | None = None
         try:
+            self._given = self._private_arena()
             self._latest = make_inputs(problem, secrets.randbits(SEED_BITS), self.device)
         except BaseException:
             self.arena.close()
@@ -60,28 +74,42 @@ class Buffers:
     def slot_count(self) -> int:
         return self.arena.layout.slot_count
 
+    def _private_arena(self) -> Arena:
+        layout = self.arena.layout
+        return Arena(PrivateMemory(layout.byte_count, self.device), layout)
+
     def prepare(self, slot: int) -> Prepared:
         """Fresh inputs from a secret seed in the slot, poisoned outputs, fresh guards."""
         prepared = self.make(slot)
-        self.deliver(prepared)
+        self.deliver(prepared.slots)
         return prepared
 
     def make(self, slot: int) -> Prepared:
-        """The same without the inputs in the slot: no host knows them before `deliver`."""
+        """The same, but no host sees any of it before `deliver`."""
         refresh_inputs(self.problem, secrets.randbits(SEED_BITS), self._latest)
-        inputs = {name: tensor.clone() for name, tensor in self._latest.items()}
-        return self.give(inputs, slot)
+        return self.give(self._latest, slot)
 
     def give(self, inputs: Tensors, slot: int) -> Prepared:
-        """These inputs for another slot, its outputs poisoned, its guards fresh."""
-        for output in self.arena.outputs(slot).values():
+        """These inputs for a slot, its outputs poisoned, its guards fresh; to be delivered."""
+        places = self._given.inputs(slot)
+        for name, tensor in places.items():
+            tensor.copy_(inputs[name])
+        for output in self._given.outputs(slot).values():
             poison(output)
-        self.arena.guard(slot)
-        return Prepared(slot=slot, inputs=inputs)
+        self._given.guard(slot)
+        scalars = {name: value.clone() for name, value in inputs.items() if name not in places}
+        return Prepared(slot=slot, inputs={**places, **scalars})
 
-    def deliver(self, prepared: Prepared) -> None:
-        for name, tensor in self.arena.inputs(prepared.slot).items():
-            tensor.copy_(prepared.inputs[name])
+    def deliver(self, slots: range) -> None:
+        """One copy, so that its time depends on the bytes alone."""
+        self.arena.copy_from(self._given, slots)
+
+    def take(self, slots: range) -> Arena:
+        """The slots as they are at this moment, in memory that no host can reach; one copy."""
+        if self._taken is None:
+            self._taken = self._private_arena()
+        self._taken.copy_from(self.arena, slots)
+        return self._taken
 
     def arguments(self, prepared: Prepared) -> list[Value]:
         """Offsets of tensors in the arena and values of scalars, in call order."""
@@ -111,9 +139,9 @@ class Buffers:
     def fp32(self, prepared: Prepared) -> Tensors:
         return fp32_reference(self.problem, prepared.inputs)
 
-    def mutated_inputs(self, prepared: Prepared) -> tuple[str, ...]:
-        """Names of inputs whose bits are others than those that were given."""
-        now = self.arena.inputs(prepared.slot)
+    def mutated_inputs(self, prepared: Prepared, seen: Arena | None = None) -> tuple[str, ...]:
+        """Names of inputs whose bits, in `seen` or the shared arena, are not those given."""
+        now = (seen or self.arena).inputs(prepared.slot)
         return tuple(name for name in now if not _same_bits(now[name], prepared.inputs[name]))
 
     def broken_guards(self, slot: int) -> tuple[str, ...]:

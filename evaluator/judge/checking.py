@@ -60,7 +60,7 @@ class Check:
         """Whether a call on equal inputs elsewhere gives other outputs, beyond the tolerance."""
         slot = (earlier.slot + 1) % self.buffers.slot_count
         prepared = self.buffers.give(earlier.inputs, slot)
-        self.buffers.deliver(prepared)
+        self.buffers.deliver(prepared.slots)
         self._call(prepared, TRIALS)
         tolerance = self.work.problem.tolerance
         again = self.buffers.outputs(slot)

@@ -2,10 +2,10 @@
 
 Per trial: warm-up; blocks of calls, candidate and baseline alternating in order; a burst of
 back-to-back calls over all slots and single calls without a flush, both between two readings of
-the judge's own clock. Within a bracket the judge first copies fresh inputs in and at the end takes
-the outputs, so that neither work done before the clock starts nor an answer sent early wins
-anything; what its own copying takes was measured before the candidate was loaded. The baseline
-was measured then too, and while its blocks run the candidate's process is frozen.
+the judge's own clock. Within a bracket the judge first hands over all slots in one copy and at the
+end takes them back in one, so that neither work done before the clock starts nor an answer sent
+early wins anything; what its own copying takes was measured before the candidate was loaded. The
+baseline was measured then too, and while its blocks run the candidate's process is frozen.
 """
 
 import secrets
@@ -16,7 +16,8 @@ from statistics import median
 
 from evaluator.comparison import compare
 from evaluator.judge.activity import Attribution, MalformedActivity, Window
-from evaluator.judge.buffers import MIN_SLOTS, Buffers, Prepared
+from evaluator.judge.arena import Arena
+from evaluator.judge.buffers import Buffers, Prepared
 from evaluator.judge.host_process import HostProcess
 from evaluator.judge.readings import Readings
 from evaluator.judge.statistics import block_size
@@ -86,6 +87,19 @@ class Measured:
     launch_lists: list[tuple[KernelLaunch, ...]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copying:
+    """What handing over and taking back takes: measured for one slot and for all of them."""
+
+    one_ns: float
+    all_ns: float
+    slot_count: int
+
+    def of_ns(self, count: int) -> int:
+        each_ns = (self.all_ns - self.one_ns) / (self.slot_count - 1)
+        return round(self.one_ns + each_ns * (count - 1))
+
+
 @dataclass(slots=True, kw_only=True)
 class Measurement:
     """One host, one plan; fills `measured` as it goes."""
@@ -99,7 +113,7 @@ class Measurement:
     call_seconds: float
     measured: Measured
     baseline_inputs: list[Tensors] = field(default_factory=list)
-    copying_ns: int = 0
+    copying: Copying | None = None
     _turn: int = 0
 
     def measure_alone(self) -> None:
@@ -110,29 +124,31 @@ class Measurement:
         self._warm_baseline()
         found, windows = self._baseline_calls(range(self.plan.alone), lambda: None)
         self.measured.baseline_alone_ns += [found.seen[w.label].span_ns for w in windows]
-        self.copying_ns = self._copying_ns()
+        count = self.buffers.slot_count
+        for slot in range(count):
+            self.buffers.make(slot)
+        one_ns, all_ns = self._copying_ns(range(1)), self._copying_ns(range(count))
+        self.copying = Copying(one_ns=one_ns, all_ns=all_ns, slot_count=count)
 
-    def _copying_ns(self) -> int:
-        """Median time of inputs into and outputs out of one slot."""
-        prepared = [self.buffers.make(slot) for slot in range(MIN_SLOTS)]
+    def _copying_ns(self, slots: range) -> float:
+        """Median time of these slots out and back."""
         rounds = []
         for _ in range(self.plan.alone):
             self.stopwatch.probe()
             start_ns = time.perf_counter_ns()
-            self._deliver(prepared)
-            self._fetch(prepared)
+            self._deliver(slots)
+            self._take(slots)
             rounds.append(time.perf_counter_ns() - start_ns)
-        return round(median(rounds) / len(prepared))
+        return median(rounds)
 
-    def _deliver(self, prepared: list[Prepared]) -> None:
-        for one in prepared:
-            self.buffers.deliver(one)
+    def _deliver(self, slots: range) -> None:
+        self.buffers.deliver(slots)
         self.buffers.synchronise()
 
-    def _fetch(self, prepared: list[Prepared]) -> list[Tensors]:
-        outputs = [self.buffers.outputs(one.slot) for one in prepared]
+    def _take(self, slots: range) -> Arena:
+        taken = self.buffers.take(slots)
         self.stopwatch.probe()
-        return outputs
+        return taken
 
     def run(self) -> None:
         self.plan = self.plan.for_calls_of(self._first_call())
@@ -190,7 +206,8 @@ class Measurement:
         self.stopwatch.flush()
         wall_ns = self._ask_call(prepared, _label(trial, call))
         if verify:
-            self.measured.verified.append(self._verify(trial, call, prepared))
+            seen = self.buffers.take(prepared.slots)
+            self.measured.verified.append(self._examine(trial, call, prepared, seen))
         walls[_label(trial, call)] = (wall_ns, self._reading())
 
     def _ask_call(self, prepared: Prepared, label: str) -> int:
@@ -198,12 +215,9 @@ class Measurement:
         fields = {"arguments": self.buffers.arguments(prepared), "label": label}
         return self.host.ask("call", fields, self.call_seconds).wall_ns
 
-    def _verify(self, trial: int, call: int, prepared: Prepared) -> VerifiedCall:
-        """Outputs are copied first of all, then compared with the reference."""
-        return self._examine(trial, call, prepared, self.buffers.outputs(prepared.slot))
-
-    def _examine(self, trial: int, call: int, prepared: Prepared, outputs: Tensors) -> VerifiedCall:
-        expected = self.buffers.expected(prepared)
+    def _examine(self, trial: int, call: int, prepared: Prepared, seen: Arena) -> VerifiedCall:
+        """What a call left in its slot, as it was taken, against the reference."""
+        expected, outputs = self.buffers.expected(prepared), seen.outputs(prepared.slot)
         tolerance = self.work.problem.tolerance
         errors = [compare(name, outputs[name], expected[name], tolerance) for name in outputs]
         worst = max(errors, key=lambda error: error.bad_count)
@@ -212,8 +226,8 @@ class Measurement:
             call=call,
             bad_count=worst.bad_count,
             output=worst.name if worst.bad_count else None,
-            mutated_inputs=self.buffers.mutated_inputs(prepared),
-            broken_guards=self.buffers.broken_guards(prepared.slot),
+            mutated_inputs=self.buffers.mutated_inputs(prepared, seen),
+            broken_guards=seen.broken_guards(prepared.slot),
         )
 
     def _collect(self, trial: int, walls: dict[str, tuple[int, DeviceReading | None]]) -> None:
@@ -282,7 +296,9 @@ class Measurement:
 
     def _burst(self, trial: int, burst: int) -> None:
         """Every call on its own slot, in random order, so that none can be left out."""
-        slots = secrets.SystemRandom().sample(range(self.buffers.slot_count), self._burst_calls())
+        count = self._burst_calls()
+        first = secrets.randbelow(self.buffers.slot_count - count + 1)
+        slots = range(first, first + count)
         self._bracket(trial, slots, f"burst {trial} {burst}", self.plan.calls + burst)
 
     def _burst_calls(self) -> int:
@@ -292,32 +308,37 @@ class Measurement:
         return min(wanted, self.buffers.slot_count)
 
     def _single(self, trial: int, single: int) -> None:
-        number = self.plan.calls + self.plan.bursts + single
-        self._bracket(trial, [self._next_slot()], f"single {trial} {single}", number)
+        number, slot = self.plan.calls + self.plan.bursts + single, self._next_slot()
+        self._bracket(trial, range(slot, slot + 1), f"single {trial} {single}", number)
 
-    def _bracket(self, trial: int, slots: list[int], label: str, number: int) -> None:
+    def _bracket(self, trial: int, slots: range, label: str, number: int) -> None:
         prepared = [self.buffers.make(slot) for slot in slots]
+        secrets.SystemRandom().shuffle(prepared)
         fields = {"calls": [self.buffers.arguments(one) for one in prepared], "label": label}
         self.host.ask("settle", {}, self.call_seconds)
         self.stopwatch.probe()
         start_ns = time.perf_counter_ns()
-        self._deliver(prepared)
+        self._deliver(slots)
         self.host.ask("batch", fields, self.call_seconds * MIN_BURST_CALLS)
-        outputs = self._fetch(prepared)
+        taken = self._take(slots)
         whole_ns = time.perf_counter_ns() - start_ns
-        copying_ns = min(self.copying_ns * len(slots), whole_ns)
+        self._record_bracket(trial, len(slots), label, whole_ns)
+        for one in prepared:
+            self.measured.verified.append(self._examine(trial, number, one, taken))
+
+    def _record_bracket(self, trial: int, call_count: int, label: str, whole_ns: int) -> None:
+        assert self.copying is not None
+        copying_ns = min(self.copying.of_ns(call_count), whole_ns)
         seen = self._attribution().seen.get(label)
         self.measured.batches.append(
             BatchBracket(
                 trial=trial,
-                call_count=len(slots),
+                call_count=call_count,
                 wall_ns=whole_ns - copying_ns,
                 copying_ns=copying_ns,
                 warm_span_ns=seen.span_ns if seen and self.stopwatch.collects else None,
             )
         )
-        for given, made in zip(prepared, outputs, strict=True):
-            self.measured.verified.append(self._examine(trial, number, given, made))
 
     def _reading(self) -> DeviceReading | None:
         return self.readings.read() if self.readings else None

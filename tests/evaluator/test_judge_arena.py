@@ -76,17 +76,38 @@ def test_the_shared_memory_cannot_be_made_shorter_under_the_judge():
 
 
 def test_outputs_are_poison_before_a_call_and_inputs_differ_from_call_to_call(buffers):
-    first = buffers.prepare(0)
+    first = buffers.prepare(0).inputs["A"].clone()
     assert torch.isnan(buffers.arena.outputs(0)["C"]).all()
-    assert not torch.equal(buffers.prepare(0).inputs["A"], first.inputs["A"])
+    assert not torch.equal(buffers.prepare(0).inputs["A"], first)
 
 
 def test_inputs_reach_the_shared_memory_only_when_they_are_delivered(buffers):
-    earlier = buffers.prepare(0)
+    earlier = buffers.prepare(0).inputs["A"].clone()
     later = buffers.make(0)
-    assert torch.equal(buffers.arena.inputs(0)["A"], earlier.inputs["A"])
-    buffers.deliver(later)
+    assert torch.equal(buffers.arena.inputs(0)["A"], earlier)
+    buffers.deliver(later.slots)
     assert torch.equal(buffers.arena.inputs(0)["A"], later.inputs["A"])
+
+
+def test_neighbouring_slots_are_handed_over_together_and_no_others(buffers):
+    made = [buffers.make(slot) for slot in range(3)]
+    buffers.arena.memory.tensor.zero_()
+    buffers.deliver(range(1, 3))
+    for one in made:
+        delivered = torch.equal(buffers.arena.inputs(one.slot)["B"], one.inputs["B"])
+        assert delivered is (one.slot > 0)
+    assert buffers.broken_guards(1) == buffers.broken_guards(2) == ()
+
+
+def test_what_was_taken_does_not_change_with_the_shared_memory(buffers):
+    prepared = buffers.prepare(1)
+    buffers.arena.outputs(1)["C"].fill_(3.0)
+    taken = buffers.take(prepared.slots)
+    buffers.arena.memory.tensor.zero_()
+    assert bool((taken.outputs(1)["C"] == 3.0).all())
+    assert buffers.mutated_inputs(prepared, taken) == ()
+    assert taken.broken_guards(1) == ()
+    assert buffers.mutated_inputs(prepared) == ("A", "B")
 
 
 def test_inputs_changed_before_the_call_are_a_mutation_too(buffers):
