@@ -6,11 +6,14 @@ from leaderboard.models.audit import AuditEntry, AuditHead, Correction
 from leaderboard.models.entrant import Entrant
 from leaderboard.models.evaluation import Evaluation
 from leaderboard.models.job import Job
+from leaderboard.models.model_run import ModelRun, RunVariant
 from leaderboard.models.problem import Problem
 from leaderboard.models.sign_in import SignInFailure
 from leaderboard.models.stage_record import StageRecord
 from leaderboard.models.submission import Submission
 from leaderboard.models.token import ApiToken
+from leaderboard.models.trajectory import Trajectory
+from leaderboard.models.turn import Turn
 from leaderboard.models.worker import DutyRun, Worker
 
 __all__ = [
@@ -24,10 +27,14 @@ __all__ = [
     "Entrant",
     "Evaluation",
     "Job",
+    "ModelRun",
     "Problem",
+    "RunVariant",
     "SignInFailure",
     "StageArtifact",
     "StageRecord",
     "Submission",
+    "Trajectory",
+    "Turn",
     "Worker",
 ]
