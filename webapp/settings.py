@@ -44,6 +44,12 @@ PTXBOARD_MAX_BODY_BYTES = env_int("PTXBOARD_MAX_BODY_BYTES", 2 << 20, at_least=1
 PTXBOARD_MAX_STAGE_BYTES = env_int("PTXBOARD_MAX_STAGE_BYTES", 16 << 20, at_least=1 << 20)
 PTXBOARD_MAX_ARTIFACT_BYTES = env_int("PTXBOARD_MAX_ARTIFACT_BYTES", 64 << 20, at_least=1 << 20)
 
+# Calls to model endpoints (leaderboard/endpoints). Hosts that may be private, plain http or on any
+# port: names, host:port, or networks. Fernet keys for the endpoints' keys at rest, newest first.
+PTXBOARD_ENDPOINT_HOSTS = env_list("PTXBOARD_ENDPOINT_HOSTS", [])
+PTXBOARD_ENDPOINT_SECONDS = env_int("PTXBOARD_ENDPOINT_SECONDS", 1800, at_least=10)
+PTXBOARD_SECRET_KEYS = env_list("PTXBOARD_SECRET_KEYS", [])
+
 DEBUG = env_bool("PTXBOARD_DEBUG", False)
 HTTPS = PTXBOARD_SITE_URL.startswith("https://")
 
@@ -213,4 +219,9 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env_text("PTXBOARD_LOG_LEVEL", "INFO")},
+    # At DEBUG these write prompts, headers and whole replies of model endpoints.
+    "loggers": {
+        name: {"level": "WARNING"}
+        for name in ("openai", "anthropic", "httpx2", "httpcore2", "httpx", "httpcore")
+    },
 }
