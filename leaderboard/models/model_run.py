@@ -16,6 +16,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from evaluator.records.base import digest_of
 from evaluator.targets import TARGETS, Target
 from leaderboard.models.entrant import Entrant
 from leaderboard.models.problem import Problem
@@ -167,7 +168,7 @@ class ModelRun(models.Model):
             "run": str(self.pk),
             "model": self.model,
             "api": self.api,
-            "base_url": self.base_url,
+            "endpoint_digest": digest_of(self.base_url),
             "parameters": self.parameters,
             "problem": self.problem.name,
             "problem_digest": self.problem.digest,

@@ -37,7 +37,9 @@ class Turn(models.Model):
     is_shared         the same kernel was handed in before: its evaluation counts here too
     verdict, speedup, instruction_status    as they were when the feedback was written
     excluded          lost to infrastructure, for `excluded_reason`; in no denominator
-    call_digest       chain of {"previous", "record": call_record}; follows the parent's `digest`
+    parent            the turn that the model saw last; None for the first
+    call_digest       chain of {"previous", "record": call_record}; follows the digest of the turn
+                      stored before, excluded or not, and before the first the run's own
     digest            chain of {"previous": call_digest, "record": outcome_record}; "" until closed
     """
 
