@@ -95,15 +95,16 @@ def check_draft(draft: Draft) -> CheckedDraft:
 
     Status 413 where size is the only fault, else 400.
     """
-    problem = _known_problem(draft.problem)
+    problem = known_problem(draft.problem)
     sources, source_errors = _read_sources(draft)
     errors = [
-        *_problem_errors(draft.problem, problem),
-        *_target_errors(draft, problem),
+        *problem_errors(draft.problem, problem),
+        *place_errors(draft.target, problem, language=draft.language, binding=draft.binding),
+        *_symbol_errors(draft.entry_symbol),
         *source_errors,
-        *_text_errors("name", draft.name, MAX_NAME_CHARACTERS),
-        *_line_errors("name", draft.name),
-        *_text_errors("description", draft.description, MAX_DESCRIPTION_CHARACTERS),
+        *text_errors("name", draft.name, MAX_NAME_CHARACTERS),
+        *line_errors("name", draft.name),
+        *text_errors("description", draft.description, MAX_DESCRIPTION_CHARACTERS),
     ]
     oversize = _size_errors(sources, draft.sources_pointer)
     entry_file, entry_errors = _entry_file(draft, sources) if not source_errors else ("", [])
@@ -120,7 +121,7 @@ def check_draft(draft: Draft) -> CheckedDraft:
     )
 
 
-def _known_problem(name: Any) -> Problem | None:
+def known_problem(name: Any) -> Problem | None:
     if not isinstance(name, str) or "\x00" in name:
         return None
     return Problem.objects.current().filter(name=name).first() if _encodes(name) else None
@@ -134,37 +135,41 @@ def _encodes(text: str) -> bool:
     return True
 
 
-def _problem_errors(seen: Any, problem: Problem | None) -> Iterator[FieldError]:
+def problem_errors(seen: Any, problem: Problem | None) -> Iterator[FieldError]:
     if problem is not None:
         return
     names = list(Problem.objects.current().values_list("name", flat=True))
     near = get_close_matches(str(seen), names, n=1, cutoff=0.7)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    yield _choice_error("problem", seen, names, hint)
+    yield choice_error("problem", seen, names, hint)
 
 
-def _target_errors(draft: Draft, problem: Problem | None) -> Iterator[FieldError]:
-    target = TARGETS.get(draft.target) if isinstance(draft.target, str) else None
+def place_errors(
+    slug: Any, problem: Problem | None, *, language: Any = None, binding: Any = None
+) -> Iterator[FieldError]:
+    """What is wrong with a target, and with a language and binding on it; None is a default."""
+    target = TARGETS.get(slug) if isinstance(slug, str) else None
     if target is None:
-        yield _choice_error("target", draft.target, list(TARGETS))
+        yield choice_error("target", slug, list(TARGETS))
         return
     if problem is not None and target.slug not in problem.targets:
         hint = f"; {problem.name} is not offered there"
-        yield _choice_error("target", target.slug, list(problem.targets), hint)
-    if draft.language is not None and draft.language not in target.languages:
-        hint = f" on {target.slug}"
-        yield _choice_error("language", draft.language, list(target.languages), hint)
-    if draft.binding is not None and draft.binding not in target.bindings:
-        torch = "; host code in Python is not run" if draft.binding == "torch" else ""
+        yield choice_error("target", target.slug, list(problem.targets), hint)
+    if language is not None and language not in target.languages:
+        yield choice_error("language", language, list(target.languages), f" on {target.slug}")
+    if binding is not None and binding not in target.bindings:
+        torch = "; host code in Python is not run" if binding == "torch" else ""
         hint = f" on {target.slug}{torch}"
-        yield _choice_error("binding", draft.binding, list(target.bindings), hint)
-    if not isinstance(draft.entry_symbol, str) or not SYMBOL.fullmatch(draft.entry_symbol):
+        yield choice_error("binding", binding, list(target.bindings), hint)
+
+
+def _symbol_errors(symbol: Any) -> Iterator[FieldError]:
+    if not isinstance(symbol, str) or not SYMBOL.fullmatch(symbol):
         message = "must be a C identifier of at most 128 characters"
-        seen = shortened(draft.entry_symbol)
-        yield FieldError(pointer="entry_symbol", message=message, seen=seen)
+        yield FieldError(pointer="entry_symbol", message=message, seen=shortened(symbol))
 
 
-def _choice_error(pointer: str, seen: Any, allowed: list[str], hint: str = "") -> FieldError:
+def choice_error(pointer: str, seen: Any, allowed: list[str], hint: str = "") -> FieldError:
     if seen is None:
         message = f"required, but missing; allowed: {', '.join(allowed)}"
         return FieldError(pointer=pointer, message=message, allowed=allowed)
@@ -173,7 +178,7 @@ def _choice_error(pointer: str, seen: Any, allowed: list[str], hint: str = "") -
     return FieldError(pointer=pointer, message=message, seen=shown, allowed=allowed)
 
 
-def _text_errors(pointer: str, value: Any, limit: int) -> Iterator[FieldError]:
+def text_errors(pointer: str, value: Any, limit: int) -> Iterator[FieldError]:
     if value is None or value == "":
         return
     if not isinstance(value, str):
@@ -185,7 +190,7 @@ def _text_errors(pointer: str, value: Any, limit: int) -> Iterator[FieldError]:
         yield FieldError(pointer=pointer, message=message, seen=str(len(value)), allowed=limit)
 
 
-def _line_errors(pointer: str, value: Any) -> Iterator[FieldError]:
+def line_errors(pointer: str, value: Any) -> Iterator[FieldError]:
     """One line that people can see: it stands in lists, logs and terminals."""
     text = value.strip() if isinstance(value, str) else ""
     if not text or "\x00" in text:

@@ -30,7 +30,9 @@ __all__ = [
     "quota_of",
     "submission_cancel",
     "submission_create",
+    "submission_of_turn",
     "submission_rerun",
+    "submission_stop",
 ]
 
 RETRY_AFTER_SECONDS = 30
@@ -102,8 +104,30 @@ def _insert(entrant: Entrant, checked: CheckedDraft, key: str | None, body_diges
     earlier = submission_of_key(entrant=entrant, idempotency_key=key, body_digest=body_digest)
     if earlier:
         return Created(submission=earlier, created=False)
-    _refuse_duplicate(entrant, checked)
+    if same := _same_content(entrant, checked):
+        raise DuplicateContent(same)
     _refuse_over_quota(entrant)
+    return Created(submission=_add(entrant, checked, key, body_digest), created=True)
+
+
+@transaction.atomic
+def submission_of_turn(*, entrant: Entrant, checked: CheckedDraft) -> Created:
+    """The submission of a kernel that a model wrote; no quota, its run has its own limits.
+
+    A kernel that this model handed in before is not evaluated again: its result counts for both.
+    Where a fault of ours, a cancel or noise left it without one, it gets another job.
+    """
+    Entrant.objects.select_for_update().get(pk=entrant.pk)
+    same = _same_content(entrant, checked)
+    if same is None:
+        return Created(submission=_add(entrant, checked, None, ""), created=True)
+    same = Submission.objects.select_for_update(of=("self",)).get(pk=same.pk)
+    if not same.is_open and _owner_may_rerun(same):
+        _start_again(same, "a model handed it in again")
+    return Created(submission=same, created=False)
+
+
+def _add(entrant: Entrant, checked: CheckedDraft, key: str | None, body_digest: str) -> Submission:
     candidate = checked.candidate
     submission = Submission.objects.create(
         entrant=entrant,
@@ -121,17 +145,15 @@ def _insert(entrant: Entrant, checked: CheckedDraft, key: str | None, body_diges
     )
     _start_job(submission, number=1, reason="")
     audit_append(actor=entrant.slug, action="submission.created", subject=submission.pk)
-    return Created(submission=submission, created=True)
+    return submission
 
 
-def _refuse_duplicate(entrant: Entrant, checked: CheckedDraft) -> None:
-    same = entrant.submissions.filter(
+def _same_content(entrant: Entrant, checked: CheckedDraft) -> Submission | None:
+    return entrant.submissions.filter(
         problem=checked.problem,
         target=checked.candidate.target,
         candidate_digest=checked.candidate.digest,
     ).first()
-    if same:
-        raise DuplicateContent(same)
 
 
 def _refuse_over_quota(entrant: Entrant) -> None:
@@ -156,28 +178,31 @@ def submission_cancel(*, submission: Submission, user: User) -> Submission:
     Raises NotAllowed, NotPossible (it has ended otherwise).
     """
     _refuse_strangers(submission, user, "cancel")
+    stopped = submission_stop(submission=submission, by=user.get_username())
+    if not stopped and submission.state != Submission.State.CANCELLED:
+        raise NotPossible(
+            f"the submission is {submission.state}; only a queued or running one can be cancelled"
+        )
+    return submission  # asked again: the first answer was lost, or two tabs were open
+
+
+def submission_stop(*, submission: Submission, by: str) -> bool:
+    """Inside the caller's transaction; False where nothing waited or ran any more."""
     Submission.objects.select_for_update(of=("self",)).only("pk").get(pk=submission.pk)
     now = timezone.now()
     Attempt.objects.filter(job__submission=submission, state__in=Attempt.OPEN_STATES).update(
-        state=Attempt.State.CANCELLED, ended_at=now, message=f"cancelled by {user.get_username()}"
+        state=Attempt.State.CANCELLED, ended_at=now, message=f"cancelled by {by}"
     )
     stopped = Job.objects.filter(submission=submission, state__in=Job.OPEN_STATES).update(
         state=Job.State.CANCELLED, ended_at=now
     )
     submission.refresh_from_db(fields=["state", "verdict"])
-    if not stopped and submission.state == Submission.State.CANCELLED:
-        return submission  # asked again: the first answer was lost, or two tabs were open
-    if not stopped:
-        raise NotPossible(
-            f"the submission is {submission.state}; only a queued or running one can be cancelled"
+    if stopped:
+        submission_settle(
+            submission=submission, state=Submission.State.CANCELLED, message=f"Cancelled by {by}."
         )
-    submission_settle(
-        submission=submission,
-        state=Submission.State.CANCELLED,
-        message=f"Cancelled by {user.get_username()}.",
-    )
-    audit_append(actor=user.get_username(), action="submission.cancelled", subject=submission.pk)
-    return submission
+        audit_append(actor=by, action="submission.cancelled", subject=submission.pk)
+    return bool(stopped)
 
 
 @transaction.atomic
@@ -201,14 +226,18 @@ def submission_rerun(*, submission: Submission, user: User, reason: str = "") ->
         )
     if not user.is_staff:
         _refuse_over_quota(submission.entrant)
+    by = user.get_username()
+    attempt = _start_again(submission, reason or f"run again by {by}")
+    audit_append(actor=by, action="submission.rerun", subject=submission.pk)
+    return attempt.job
+
+
+def _start_again(submission: Submission, reason: str) -> Attempt:
     number = submission.jobs.aggregate(last=Max("number"))["last"] + 1
     Submission.objects.filter(pk=submission.pk).update(
         state=Submission.State.QUEUED, verdict=None, message="", ended_at=None
     )
-    by = user.get_username()
-    attempt = _start_job(submission, number=number, reason=reason or f"run again by {by}")
-    audit_append(actor=by, action="submission.rerun", subject=submission.pk)
-    return attempt.job
+    return _start_job(submission, number=number, reason=reason)
 
 
 def _owner_may_rerun(submission: Submission) -> bool:
