@@ -1,5 +1,7 @@
 """What a stage that did not pass has to say to the author, from its evidence."""
 
+import re
+
 from evaluator.agent.sections import Section
 from evaluator.diagnosis import ERROR
 from evaluator.records.evaluation import AnyStageResult
@@ -19,6 +21,7 @@ from evaluator.records.evidence import (
 LOG_SECTION_BYTES = 4500
 OUTPUT_LINES = 25
 AFTER_ERROR = 3
+BACKTRACE = re.compile(r"=========\s+(?:Saved host backtrace|Host Frame:)")
 AROUND_FAULT = 3
 
 
@@ -81,10 +84,15 @@ def _of_sanitizer(evidence: SanitizerEvidence, source: str) -> list[Section]:
     found = Section(
         title="First fault",
         lines=(f"{evidence.tool} reported {count} errors; this is the first.",),
-        quote=fault.text or fault.kind,
+        quote="\n".join(_without_backtrace(fault.text)) or fault.kind,
     )
     excerpt = _excerpt(fault, source)
     return [found, *([excerpt] if excerpt else [])]
+
+
+def _without_backtrace(text: str) -> list[str]:
+    """The host's frames are those of our own process that loaded the library."""
+    return [line for line in text.splitlines() if not BACKTRACE.match(line)]
 
 
 def _excerpt(fault: SanitizerFault, source: str) -> Section | None:

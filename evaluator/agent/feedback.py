@@ -21,7 +21,7 @@ from evaluator.records.evidence import (
 )
 from evaluator.records.problem import Problem
 from evaluator.records.summary import Summary, planned_stages, summarise
-from evaluator.records.verdicts import Stage, Verdict
+from evaluator.records.verdicts import InstructionStatus, Stage, Verdict
 from evaluator.targets import Target
 
 FEEDBACK_BYTES = 8 << 10
@@ -131,11 +131,15 @@ def _details(
     if summary.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE):
         limits = limits_section(build, timing, summary.target_instructions)
         sections += [limits] if limits else []
-    if target.families and summary.target_instructions:
-        sass, counters = seen.get(Stage.SASS), seen.get(Stage.COUNTERS)
+    instructions, counters = summary.target_instructions, seen.get(Stage.COUNTERS)
+    measured = counters is not None or (
+        instructions is not None and instructions.status is InstructionStatus.ABSENT
+    )
+    if target.families and instructions and measured:
+        sass = seen.get(Stage.SASS)
         sections.append(
             instructions_section(
-                summary.target_instructions,
+                instructions,
                 sass if isinstance(sass, SassEvidence) else None,
                 counters if isinstance(counters, CountersEvidence) else None,
                 target.families,

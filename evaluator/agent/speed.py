@@ -102,7 +102,7 @@ def _launch_limits(timing: TimingEvidence | None) -> list[str]:
     busy_ns = median(sample.busy_ns for sample in samples)
     launches = round(median(sample.launch_count for sample in samples))
     idle = 1 - busy_ns / span_ns if span_ns else 0.0
-    lines = [f"- {launches} launches, copies and memsets a call."]
+    lines = [f"- Launches, copies and memsets in a call: {launches}."]
     if idle >= IDLE_SHARE:
         lines.append(f"- The device is idle for {idle:.0%} of a call: gaps between launches.")
     readings = [reason for one in samples if one.reading for reason in one.reading.throttle_reasons]
