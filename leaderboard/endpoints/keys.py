@@ -8,6 +8,7 @@ Not covered: a key shorter than MIN_SECRET_CHARS is not taken out of text, since
 answers apart; an endpoint that answers with the key in disguise (base64, letter by letter).
 """
 
+import json
 import os
 import secrets
 from pathlib import Path
@@ -47,10 +48,10 @@ def decrypt(ciphertext: str) -> str:
 
 
 def redact(text: str, key: str) -> str:
-    """`text` with every occurrence of the key, plain or percent-encoded, replaced by REDACTED."""
+    """`text` with every occurrence of the key, plain or escaped (URL, JSON), replaced by REDACTED."""
     if len(key) < MIN_SECRET_CHARS:
         return text
-    for form in {key, quote(key, safe="")}:
+    for form in {key, quote(key, safe=""), json.dumps(key)[1:-1]}:
         text = text.replace(form, REDACTED)
     return text
 
