@@ -22,7 +22,9 @@ def source_of(name: str, kernel: dict[str, Any]) -> str:
     text = (KERNELS / kernel["base"]).read_text()
     for old, new in kernel["edits"]:
         if text.count(old) != 1:
-            raise ValueError(f"{name}: {old!r} is {text.count(old)} times in {kernel['base']}, not once")
+            raise ValueError(
+                f"{name}: {old!r} is {text.count(old)} times in {kernel['base']}, not once"
+            )
         text = text.replace(old, new)
     return text
 
