@@ -51,7 +51,8 @@ __global__ __launch_bounds__(128) void epilogue_tiles(const __grid_constant__ CU
                                                       __nv_bfloat16* direct) {
   const uint32_t buffer = smem_address(aligned_shared());
   float d[64];
-  for (int i = 0; i < 64; ++i) d[i] = acc_row(threadIdx.x, i) + 64 * (acc_column(threadIdx.x, i) % 4);
+  for (int i = 0; i < 64; ++i)
+    d[i] = acc_row(threadIdx.x, i) + 64 * (acc_column(threadIdx.x, i) % 4);
 #pragma unroll
   for (int piece = 0; piece < 2; ++piece) {
     acc_to_shared(buffer + 16384 * piece, d, piece, threadIdx.x);
@@ -70,9 +71,10 @@ __global__ __launch_bounds__(128) void epilogue_tiles(const __grid_constant__ CU
   acc_to_global(direct, 128, d, 60, threadIdx.x);
 }
 
-// O = (Q K^T) V: Q, K [64, 64] K-major, V [64, 64] as it is in memory; the scores stay in registers.
-__global__ __launch_bounds__(128) void epilogue_chain(const uint8_t* q, const uint8_t* k, const uint8_t* v,
-                                                      float* out) {
+// O = (Q K^T) V: Q, K [64, 64] K-major, V [64, 64] as it is in memory; the scores stay in
+// registers.
+__global__ __launch_bounds__(128) void epilogue_chain(const uint8_t* q, const uint8_t* k,
+                                                      const uint8_t* v, float* out) {
   using Rows = Layout<64, 64, 2, 128, K_MAJOR>;
   uint8_t* tiles = aligned_shared();
   lay_out<Rows, 64, 64, 2>(tiles, q);
@@ -98,7 +100,8 @@ __global__ __launch_bounds__(128) void epilogue_chain(const uint8_t* q, const ui
   wgmma_commit();
   wgmma_wait<0>();
   wgmma_settle(o);
-  for (int i = 0; i < 32; ++i) out[acc_row(threadIdx.x, i) * 64 + acc_column(threadIdx.x, i)] = o[i];
+  for (int i = 0; i < 32; ++i)
+    out[acc_row(threadIdx.x, i) * 64 + acc_column(threadIdx.x, i)] = o[i];
 }
 
 std::string packing() {
@@ -139,7 +142,8 @@ std::string matrices() {
   Array<uint32_t> registers(256);
   epilogue_matrices<<<1, 32>>>(seen.data, registers.data);
   seen.pull(), registers.pull();
-  // Element (row, column) of matrix m holds 1000 m + 8 row + column: two columns a lane, four lanes a row.
+  // Element (row, column) of matrix m holds 1000 m + 8 row + column: two columns a lane, four lanes
+  // a row.
   std::vector<uint16_t> expected(512);
   std::vector<uint32_t> loaded(256);
   for (int i = 0; i < 256; ++i) {
@@ -149,8 +153,10 @@ std::string matrices() {
   }
   for (int i = 0; i < 128; ++i) {
     const int m = i / 32, row = i % 32 / 4, column = 2 * (i % 4);
-    loaded[i] = uint32_t(1000 * m + 8 * row + column) | uint32_t(1000 * m + 8 * row + column + 1) << 16;
-    loaded[128 + i] = uint32_t(1000 * m + 8 * column + row) | uint32_t(1000 * m + 8 * (column + 1) + row) << 16;
+    loaded[i] = uint32_t(1000 * m + 8 * row + column) | uint32_t(1000 * m + 8 * row + column + 1)
+                                                            << 16;
+    loaded[128 + i] =
+        uint32_t(1000 * m + 8 * column + row) | uint32_t(1000 * m + 8 * (column + 1) + row) << 16;
   }
   return compare(seen.host, expected) + compare(registers.host, loaded);
 }
@@ -195,7 +201,8 @@ std::string chain() {
   }
   std::vector<float> s(4096), expected(4096);
   for (int i = 0; i < 4096; ++i)
-    for (int d = 0; d < 64; ++d) s[i] += float(values[0][i / 64 * 64 + d] * values[1][i % 64 * 64 + d]);
+    for (int d = 0; d < 64; ++d)
+      s[i] += float(values[0][i / 64 * 64 + d] * values[1][i % 64 * 64 + d]);
   for (int i = 0; i < 4096; ++i)
     for (int j = 0; j < 64; ++j) expected[i] += s[i / 64 * 64 + j] * values[2][j * 64 + i % 64];
   Array<float> out(4096);
@@ -207,8 +214,8 @@ std::string chain() {
 int main() {
   probe("epilogue_pack", {"pack_bf16", "pack_f16", "pack_e4m3", "low_bf16", "high_bf16"}, packing);
   probe("epilogue_swizzle", {"swizzle"}, swizzling);
-  probe("epilogue_matrices", {"stmatrix_x4", "stmatrix_x4_trans", "ldmatrix_x4", "ldmatrix_x4_trans"},
-        matrices);
+  probe("epilogue_matrices",
+        {"stmatrix_x4", "stmatrix_x4_trans", "ldmatrix_x4", "ldmatrix_x4_trans"}, matrices);
   probe("epilogue_shared_128", {"store_shared_128", "load_shared_128"}, shared_128);
   probe("epilogue_tiles", {"acc_to_shared", "acc_to_shared_trans", "acc_to_global"}, tiles);
   probe("epilogue_chain", {"acc_to_a", "wgmma_ss", "wgmma_rs"}, chain);

@@ -35,8 +35,8 @@ std::string units() {
   std::vector<double> relative(1536), zero(1536);
   for (int i = 0; i < 256; ++i) {
     const double v = x[i];
-    const double exact[6] = {std::exp2(-v), std::log2(v), 1 / v, 1 / std::sqrt(v), std::tanh(v - 4),
-                             std::exp2(v * 0.5 - 3)};
+    const double exact[6] = {std::exp2(-v),    std::log2(v),     1 / v,
+                             1 / std::sqrt(v), std::tanh(v - 4), std::exp2(v * 0.5 - 3)};
     for (int f = 0; f < 6; ++f)
       relative[256 * f + i] = (out[256 * f + i] - exact[f]) / std::fmax(std::fabs(exact[f]), 0.1);
   }
@@ -90,7 +90,8 @@ std::string packed_fma() {
 
 int main() {
   probe("fastmath_units",
-        {"exp2_approx", "log2_approx", "rcp_approx", "rsqrt_approx", "tanh_approx", "exp2_scaled"}, units);
+        {"exp2_approx", "log2_approx", "rcp_approx", "rsqrt_approx", "tanh_approx", "exp2_scaled"},
+        units);
   probe("fastmath_infinity", {"exp2_approx", "exp2_scaled"}, infinity);
   probe("fastmath_quads", {"quad_max", "quad_sum"}, quads);
   probe("fastmath_fma", {"fma_bf16x2"}, packed_fma);

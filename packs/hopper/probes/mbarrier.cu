@@ -184,7 +184,8 @@ int main() {
   probe("mbarrier_bytes", {"mbarrier_expect", "mbarrier_arrive_expect"}, bytes);
   probe("mbarrier_life", {"mbarrier_invalidate"}, life);
   probe("mbarrier_remote",
-        {"mbarrier_arrive_remote", "mbarrier_arrive_remote_release", "mbarrier_wait_cluster"}, remote);
+        {"mbarrier_arrive_remote", "mbarrier_arrive_remote_release", "mbarrier_wait_cluster"},
+        remote);
   probe("mbarrier_ring", {"Ring"}, ring);
   return failures != 0;
 }

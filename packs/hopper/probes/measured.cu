@@ -1,4 +1,5 @@
-// Figures that parameters.md and the contracts quote: cycles of one multiprocessor, median of 9 runs.
+// Figures that parameters.md and the contracts quote: cycles of one multiprocessor, median of 9
+// runs.
 #include "wgmma.cuh"
 #include "../templates/fastmath.cuh"
 #include "../templates/mbarrier.cuh"
@@ -26,8 +27,10 @@ __global__ __launch_bounds__(256) void measured_wgmma(long long* cycles, float* 
   for (int group = 0; group < 64; ++group) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      if constexpr (REGISTERS) wgmma_rs<N>(d, a, advance(b, 32 * k), 1);
-      else wgmma_ss<N>(d, advance(k_major(base), 32 * k), advance(b, 32 * k), 1);
+      if constexpr (REGISTERS)
+        wgmma_rs<N>(d, a, advance(b, 32 * k), 1);
+      else
+        wgmma_ss<N>(d, advance(k_major(base), 32 * k), advance(b, 32 * k), 1);
     }
     wgmma_commit();
   }
@@ -98,6 +101,31 @@ __global__ __cluster_dims__(2, 1, 1) void measured_cluster(long long* cycles) {
   if (threadIdx.x == 0 && blockIdx.x == 0) *cycles = (now() - start) / 64;
 }
 
+// Each load gives the next one's place: cycles of one load from shared memory, L1, L2 and memory.
+__global__ void measured_loads(const uint32_t* chain, long long* cycles) {
+  __shared__ uint32_t local[1024];
+  for (int i = 0; i < 1024; ++i) local[i] = (i + 33) % 1024;
+  uint32_t at = 0;
+  long long start = now();
+  for (int i = 0; i < 512; ++i) at = static_cast<volatile uint32_t*>(local)[at];
+  cycles[0] = (now() - start) / 512;
+  for (int pass = 0; pass < 2; ++pass) {  // 16 KiB, the second time from L1
+    start = now();
+    for (int i = 0; i < 128; ++i)
+      asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(at) : "l"(chain + at));
+    cycles[1] = (now() - start) / 128;
+    at = 0;
+  }
+  for (int pass = 0; pass < 2; ++pass) {  // past L1: from memory, then from L2
+    at = 1 << 16;
+    start = now();
+    for (int i = 0; i < 512; ++i)
+      asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(at) : "l"(chain + at));
+    cycles[3 - pass] = (now() - start) / 512;
+  }
+  if (at == 1) cycles[0] = 0;
+}
+
 long long median_of_nine(const std::function<long long()>& once) {
   std::vector<long long> runs;
   for (int i = 0; i < 9; ++i) runs.push_back(once());
@@ -114,10 +142,11 @@ void wgmma() {
   double each[2];
   for (int groups = 1; groups <= 2; ++groups)
     each[groups - 1] = median_of_nine([&] {
-      kernel<<<1, 128 * groups, WGMMA_SHARED_BYTES>>>(cycles.data, sink.data);
-      cycles.pull();
-      return cycles[0];
-    }) / (256.0 * groups);
+                         kernel<<<1, 128 * groups, WGMMA_SHARED_BYTES>>>(cycles.data, sink.data);
+                         cycles.pull();
+                         return cycles[0];
+                       }) /
+                       (256.0 * groups);
   line("measured_wgmma_cycles", {}, each[0] > 0,
        text("{\"n\": %d, \"a\": \"%s\", \"one_warpgroup\": %.1f, \"two_warpgroups\": %.1f}", N,
             REGISTERS ? "registers" : "shared", each[0], each[1]));
@@ -151,6 +180,28 @@ void tma() {
        text("{\"cycles_from_memory\": %lld, \"cycles_from_l2\": %lld}", cold[4], warm[4]));
 }
 
+// Steps of 128 bytes over 16 KiB for L1; of 64 KiB plus 128 bytes for L2 and memory.
+void loads() {
+  Array<uint32_t> chain(size_t(16) << 20);
+  for (uint32_t i = 0; i < 128; ++i) chain[32 * i] = 32 * ((i + 1) % 128);
+  for (uint32_t i = 0; i < 512; ++i)
+    chain[(1 << 16) + 16416 * i] = (1 << 16) + 16416 * ((i + 1) % 512);
+  chain.push();
+  Array<uint8_t> flush(size_t(256) << 20);
+  Array<long long> cycles(4);
+  std::vector<long long> seen[4];
+  for (int run = 0; run < 9; ++run) {
+    cudaMemset(flush.data, run, flush.host.size());
+    measured_loads<<<1, 1>>>(chain.data, cycles.data);
+    cycles.pull();
+    for (int i = 0; i < 4; ++i) seen[i].push_back(cycles[i]);
+  }
+  for (auto& one : seen) std::sort(one.begin(), one.end());
+  line("measured_load_latency", {}, seen[0][4] > 0,
+       text("{\"shared\": %lld, \"l1\": %lld, \"l2\": %lld, \"memory\": %lld}", seen[0][4],
+            seen[1][4], seen[2][4], seen[3][4]));
+}
+
 void exp2_rate() {
   Array<long long> cycles(1);
   Array<float> sink(1);
@@ -159,7 +210,8 @@ void exp2_rate() {
     cycles.pull();
     return cycles[0];
   });
-  line("measured_exp2", {}, seen > 0, text("{\"per_cycle_and_multiprocessor\": %.2f}", 1024.0 * 1024 / seen));
+  line("measured_exp2", {}, seen > 0,
+       text("{\"per_cycle_and_multiprocessor\": %.2f}", 1024.0 * 1024 / seen));
 }
 
 void device() {
@@ -177,8 +229,8 @@ void device() {
             "\"memory_bus_bits\": %d, ",
             properties.name, properties.multiProcessorCount, properties.totalGlobalMem,
             properties.l2CacheSize, properties.sharedMemPerBlockOptin,
-            properties.sharedMemPerMultiprocessor, properties.regsPerMultiprocessor, clock_khz, memory_khz,
-            properties.memoryBusWidth) +
+            properties.sharedMemPerMultiprocessor, properties.regsPerMultiprocessor, clock_khz,
+            memory_khz, properties.memoryBusWidth) +
            text("\"cuda_driver\": %d, \"cuda_runtime\": %d}", driver, runtime));
 }
 
@@ -187,6 +239,7 @@ int main() {
   wgmma<64, false>(), wgmma<128, false>(), wgmma<192, false>(), wgmma<256, false>();
   wgmma<64, true>(), wgmma<128, true>(), wgmma<256, true>();
   tma();
+  loads();
   exp2_rate();
   single("measured_mbarrier_round_trip", 1, 1, measured_mbarrier);
   single("measured_named_barrier_128_threads", 128, 1, measured_named_barrier);

@@ -42,7 +42,8 @@ inline std::string text(const char* format, ...) {
 inline void line(const char* probe, std::initializer_list<const char*> wrappers, bool ok,
                  const std::string& detail) {
   std::string names;
-  for (const char* name : wrappers) names += std::string(names.empty() ? "\"" : ", \"") + name + "\"";
+  for (const char* name : wrappers)
+    names += std::string(names.empty() ? "\"" : ", \"") + name + "\"";
   std::printf("{\"probe\": \"%s\", \"wrappers\": [%s], \"ok\": %s, \"detail\": %s}\n", probe,
               names.c_str(), ok ? "true" : "false", detail.c_str());
   std::fflush(stdout);
@@ -68,13 +69,15 @@ inline void probe(const char* name, std::initializer_list<const char*> wrappers,
   cudaError_t error = cudaDeviceSynchronize();
   if (error == cudaSuccess) error = cudaGetLastError();
   if (error != cudaSuccess) wrong = cudaGetErrorString(error);
-  line(name, wrappers, wrong.empty(), "\"" + (wrong.empty() ? "as computed on the host" : wrong) + "\"");
+  line(name, wrappers, wrong.empty(),
+       "\"" + (wrong.empty() ? "as computed on the host" : wrong) + "\"");
   if (error != cudaSuccess) start_again_after(index);
 }
 
 // What differs first, or nothing.
 template <class T>
-std::string compare(const std::vector<T>& seen, const std::vector<T>& expected, double tolerance = 0) {
+std::string compare(const std::vector<T>& seen, const std::vector<T>& expected,
+                    double tolerance = 0) {
   size_t bad = 0, first = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double difference = double(seen[i]) - double(expected[i]);

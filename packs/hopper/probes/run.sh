@@ -16,19 +16,19 @@ printf '%s\n' "${programs[@]}" | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
    >"$3/{}.log" 2>&1' build "$nvcc" "$here" "$build"
 : >"$out"
 status=0
+failed() {
+  printf '{"probe": "%s", "wrappers": [], "ok": false, "detail": "%s"}\n' "$1" "$2" >>"$out"
+  status=1
+}
 for program in "${programs[@]}"; do
   if [ ! -x "$build/$program" ]; then
-    printf '{"probe": "%s", "wrappers": [], "ok": false, "detail": "nvcc failed"}\n' "$program" >>"$out"
+    failed "$program" "nvcc failed"
     cat "$build/$program.log" >&2
-    status=1
     continue
   fi
   timeout 60 "$build/$program" >>"$out"
   code=$?
-  if [ $code -ne 0 ]; then
-    printf '{"probe": "%s", "wrappers": [], "ok": false, "detail": "exit status %d"}\n' "$program" $code >>"$out"
-    status=1
-  fi
+  [ $code -eq 0 ] || failed "$program" "exit status $code"
 done
 grep -c '"ok": true' "$out" | sed 's/$/ probes passed/' >&2
 grep '"ok": false' "$out" >&2

@@ -1,4 +1,5 @@
-// Probes of templates/tma.cuh: tensor copies of every rank, swizzle, multicast, bulk copies, host side.
+// Probes of templates/tma.cuh: tensor copies of every rank, swizzle, multicast, bulk copies, host
+// side.
 #include "probe.cuh"
 #include "../templates/mbarrier.cuh"
 #include "../templates/sync.cuh"
@@ -22,8 +23,10 @@ __host__ __device__ constexpr int box_count() {
 }
 
 template <int RANK>
-__global__ void tma_rank(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap copy,
-                         const __grid_constant__ CUtensorMap sum, Place from, Place to, float* seen) {
+__global__ void tma_rank(const __grid_constant__ CUtensorMap in,
+                         const __grid_constant__ CUtensorMap copy,
+                         const __grid_constant__ CUtensorMap sum, Place from, Place to,
+                         float* seen) {
   __shared__ alignas(128) float values[128];
   __shared__ alignas(8) uint64_t object;
   const uint32_t bar = smem_address(&object), at = smem_address(values);
@@ -130,7 +133,8 @@ __global__ void tma_large_shared(int* out, int bytes) {
   *out = values[bytes / 4 - 1];
 }
 
-// Index of an element of the tensor, or -1 outside; `inside` counts through the box, innermost first.
+// Index of an element of the tensor, or -1 outside; `inside` counts through the box, innermost
+// first.
 template <int RANK>
 int element(const int (&corner)[5], int inside) {
   int index = 0, stride = 1;
@@ -263,10 +267,13 @@ std::string refusals() {
   const auto none = CU_TENSOR_MAP_SWIZZLE_NONE, full = CU_TENSOR_MAP_SWIZZLE_128B;
   const uint64_t good[1] = {128}, odd[1] = {132};
   std::string wrong;
-  if (make_tensor_map<2>(&map, type, 4, base.data + 1, {32, 8}, good, {32, 8}, none)) wrong += "base ";
+  if (make_tensor_map<2>(&map, type, 4, base.data + 1, {32, 8}, good, {32, 8}, none))
+    wrong += "base ";
   if (make_tensor_map<2>(&map, type, 4, base.data, {32, 8}, odd, {32, 8}, none)) wrong += "pitch ";
-  if (make_tensor_map<2>(&map, type, 4, base.data, {32, 8}, good, {30, 8}, none)) wrong += "box row ";
-  if (make_tensor_map<2>(&map, type, 4, base.data, {32, 8}, good, {64, 8}, full)) wrong += "swizzle ";
+  if (make_tensor_map<2>(&map, type, 4, base.data, {32, 8}, good, {30, 8}, none))
+    wrong += "box row ";
+  if (make_tensor_map<2>(&map, type, 4, base.data, {32, 8}, good, {64, 8}, full))
+    wrong += "swizzle ";
   if (make_tensor_map<2>(&map, type, 4, base.data, {32, 8}, good, {32, 257}, none)) wrong += "box ";
   if (make_tensor_map<2>(&map, type, 4, base.data, {32, 0}, good, {32, 8}, none)) wrong += "size ";
   if (!make_tensor_map<2>(&map, type, 4, base.data, {32, 8}, good, {32, 8}, full)) wrong += "good ";
@@ -286,8 +293,8 @@ std::string large_shared() {
 }
 
 int main() {
-  const auto copies = {"tma_load",       "tma_store",        "tma_reduce_add",      "tma_prefetch",
-                       "bulk_wait_read", "bulk_wait",        "prefetch_tensor_map", "make_tensor_map"};
+  const auto copies = {"tma_load",       "tma_store", "tma_reduce_add",      "tma_prefetch",
+                       "bulk_wait_read", "bulk_wait", "prefetch_tensor_map", "make_tensor_map"};
   probe("tma_rank_1", copies, rank_copies<1>);
   probe("tma_rank_2", copies, rank_copies<2>);
   probe("tma_rank_3", copies, rank_copies<3>);
@@ -299,7 +306,8 @@ int main() {
   probe("tma_multicast_4", {"tma_load_multicast"}, multicast<4>);
   probe("tma_multicast_5", {"tma_load_multicast"}, multicast<5>);
   probe("tma_swizzle", {"make_bf16_map", "swizzle_bytes"}, swizzles);
-  probe("tma_bulk", {"bulk_load", "bulk_store", "bulk_reduce_add", "bulk_prefetch", "bulk_commit"}, bulk);
+  probe("tma_bulk", {"bulk_load", "bulk_store", "bulk_reduce_add", "bulk_prefetch", "bulk_commit"},
+        bulk);
   probe("tma_bulk_cluster", {"bulk_load_multicast", "bulk_copy_to_block"}, bulk_cluster);
   probe("tma_refusals", {"make_tensor_map", "tensor_map_encoder", "cuda_ok"}, refusals);
   probe("tma_large_shared", {"allow_shared_memory"}, large_shared);

@@ -22,21 +22,24 @@ template <Input INPUT>
 std::vector<uint8_t> encode(const std::vector<int>& values) {
   std::vector<uint8_t> bytes(values.size() * element_bytes<INPUT>);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (INPUT == Input::BF16) reinterpret_cast<__nv_bfloat16*>(bytes.data())[i] = __float2bfloat16(values[i]);
+    if (INPUT == Input::BF16)
+      reinterpret_cast<__nv_bfloat16*>(bytes.data())[i] = __float2bfloat16(values[i]);
     if (INPUT == Input::F16) reinterpret_cast<__half*>(bytes.data())[i] = __float2half(values[i]);
-    if (INPUT == Input::E4M3) reinterpret_cast<__nv_fp8_e4m3*>(bytes.data())[i] = __nv_fp8_e4m3(float(values[i]));
+    if (INPUT == Input::E4M3)
+      reinterpret_cast<__nv_fp8_e4m3*>(bytes.data())[i] = __nv_fp8_e4m3(float(values[i]));
   }
   return bytes;
 }
 
-// Where a byte of the operand lies. SWIZZLE 0 puts core matrices row group by row group (K-major) or
-// k group by k group (MN-major); otherwise panels of SWIZZLE bytes, as the TMA writes them.
+// Where a byte of the operand lies. SWIZZLE 0 puts core matrices row group by row group (K-major)
+// or k group by k group (MN-major); otherwise panels of SWIZZLE bytes, as the TMA writes them.
 template <int ROWS, int DEPTH, int BYTES, int SWIZZLE, Major MAJOR>
 struct Layout {
   static constexpr int PANEL_ROWS = SWIZZLE / 2;
   static constexpr int PANELS = SWIZZLE == 0 ? 1 : (ROWS + PANEL_ROWS - 1) / PANEL_ROWS;
   static constexpr int K_PANEL_BYTES = ROWS * SWIZZLE, MN_PANEL_BYTES = DEPTH * SWIZZLE;
-  static constexpr int SIZE = MAJOR == K_MAJOR || SWIZZLE == 0 ? ROWS * 128 : PANELS * MN_PANEL_BYTES;
+  static constexpr int SIZE =
+      MAJOR == K_MAJOR || SWIZZLE == 0 ? ROWS * 128 : PANELS * MN_PANEL_BYTES;
 
   static __host__ __device__ int mixed(int offset) {
     const int bits = SWIZZLE == 128 ? 7 : SWIZZLE == 64 ? 3 : SWIZZLE == 32 ? 1 : 0;
@@ -53,8 +56,10 @@ struct Layout {
       return mixed(row / PANEL_ROWS * MN_PANEL_BYTES + k * SWIZZLE + row % PANEL_ROWS * 2);
   }
   static __device__ uint64_t descriptor(uint32_t base, int step) {
-    if constexpr (SWIZZLE == 0 && MAJOR == K_MAJOR) return k_major_plain(base + step * 256, 128, 1024);
-    else if constexpr (SWIZZLE == 0) return mn_major_plain(base + step * 2 * ROWS * 16, 128, ROWS * 16);
+    if constexpr (SWIZZLE == 0 && MAJOR == K_MAJOR)
+      return k_major_plain(base + step * 256, 128, 1024);
+    else if constexpr (SWIZZLE == 0)
+      return mn_major_plain(base + step * 2 * ROWS * 16, 128, ROWS * 16);
     else if constexpr (MAJOR == K_MAJOR) {
       const uint64_t panel = k_major<SWIZZLE>(base + step * 32 / SWIZZLE * K_PANEL_BYTES);
       return advance(panel, step * 32 % SWIZZLE);
@@ -76,7 +81,8 @@ __device__ inline uint8_t* aligned_shared() {
 
 // Twice A B^T: the first pass must ignore what is in d, the second must add.
 template <int N, Input INPUT, int SWIZZLE, Major MAJOR_A, Major MAJOR_B>
-__global__ __launch_bounds__(128) void wgmma_shared(const uint8_t* a, const uint8_t* b, float* out) {
+__global__ __launch_bounds__(128) void wgmma_shared(const uint8_t* a, const uint8_t* b,
+                                                    float* out) {
   constexpr int BYTES = element_bytes<INPUT>, DEPTH = depth<INPUT>;
   using PlaceA = Layout<64, DEPTH, BYTES, SWIZZLE, MAJOR_A>;
   using PlaceB = Layout<N, DEPTH, BYTES, SWIZZLE, MAJOR_B>;
@@ -101,7 +107,8 @@ __global__ __launch_bounds__(128) void wgmma_shared(const uint8_t* a, const uint
 }
 
 template <int N, Input INPUT, int SWIZZLE, Major MAJOR_B>
-__global__ __launch_bounds__(128) void wgmma_registers(const uint8_t* a, const uint8_t* b, float* out) {
+__global__ __launch_bounds__(128) void wgmma_registers(const uint8_t* a, const uint8_t* b,
+                                                       float* out) {
   constexpr int BYTES = element_bytes<INPUT>, DEPTH = depth<INPUT>;
   using PlaceB = Layout<N, DEPTH, BYTES, SWIZZLE, MAJOR_B>;
   uint8_t* tile_b = aligned_shared();
@@ -126,8 +133,7 @@ __global__ __launch_bounds__(128) void wgmma_registers(const uint8_t* a, const u
   wgmma_wait<0>();
   wgmma_settle(d);
   wgmma_settle(fragment);
-  for (int i = 0; i < N / 2; ++i)
-    out[acc_row(thread, i) * N + acc_column(thread, i)] = d[i];
+  for (int i = 0; i < N / 2; ++i) out[acc_row(thread, i) * N + acc_column(thread, i)] = d[i];
 }
 
 constexpr int WGMMA_SHARED_BYTES = 96 * 1024;
@@ -145,7 +151,8 @@ std::string product(Kernel* kernel) {
   std::vector<float> expected(64 * N);
   for (int m = 0; m < 64; ++m)
     for (int n = 0; n < N; ++n)
-      for (int k = 0; k < DEPTH; ++k) expected[m * N + n] += 2.f * a[m * DEPTH + k] * b[n * DEPTH + k];
+      for (int k = 0; k < DEPTH; ++k)
+        expected[m * N + n] += 2.f * a[m * DEPTH + k] * b[n * DEPTH + k];
   Array<float> out(64 * N);
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, WGMMA_SHARED_BYTES);
   kernel<<<1, 128, WGMMA_SHARED_BYTES>>>(a_device.data, b_device.data, out.data);

@@ -1,4 +1,5 @@
-// Probes of the descriptors: every swizzle, major-ness and type, and tiles that the TMA has written.
+// Probes of the descriptors: every swizzle, major-ness and type, and tiles that the TMA has
+// written.
 #include "wgmma.cuh"
 #include "../templates/mbarrier.cuh"
 #include "../templates/tma.cuh"
@@ -49,7 +50,8 @@ std::string after_tma() {
   for (int i = 0; i < 64 * 64; ++i) a[i] = __float2bfloat16(small(i, 21, 4));
   for (int i = 0; i < 64 * 128; ++i) b[i] = __float2bfloat16(small(i, 22, 4));
   for (int i = 0; i < 64 * 128; ++i)
-    for (int k = 0; k < 64; ++k) expected[i] += float(a[i / 128 * 64 + k]) * float(b[k * 128 + i % 128]);
+    for (int k = 0; k < 64; ++k)
+      expected[i] += float(a[i / 128 * 64 + k]) * float(b[k * 128 + i % 128]);
   a.push(), b.push();
   const auto mode = CUtensorMapSwizzle(SWIZZLE == 128 ? 3 : SWIZZLE == 64 ? 2 : 1);
   CUtensorMap map_a, map_b;

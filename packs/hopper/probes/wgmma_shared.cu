@@ -8,6 +8,7 @@ void check() {
 }
 
 int main() {
-  check<8>(), check<16>(), check<32>(), check<64>(), check<96>(), check<128>(), check<192>(), check<256>();
+  check<8>(), check<16>(), check<32>(), check<64>(), check<96>(), check<128>(), check<192>(),
+      check<256>();
   return failures != 0;
 }

@@ -38,16 +38,18 @@ __device__ inline void acc_to_a(uint32_t (&a)[COUNT / 2], const float (&d)[COUNT
 // none): bits 4-6 are XORed with bits 7-9. The tile starts at a multiple of 8 * SPAN_BYTES.
 template <int SPAN_BYTES>
 __device__ inline uint32_t swizzle(uint32_t offset) {
-  static_assert(SPAN_BYTES == 0 || SPAN_BYTES == 32 || SPAN_BYTES == 64 || SPAN_BYTES == 128, "0/32/64/128");
+  static_assert(SPAN_BYTES == 0 || SPAN_BYTES == 32 || SPAN_BYTES == 64 || SPAN_BYTES == 128,
+                "0/32/64/128");
   return SPAN_BYTES == 0 ? offset : offset ^ ((offset >> 3) & (SPAN_BYTES - 16));
 }
 
 // Four 8x8 matrices of 16-bit values between registers and shared memory. Whole warp, converged.
 // Lane l names the 16-byte row l % 8 of matrix l / 8; register m holds, in lane l, the values (row
 // l / 4, columns 2 * (l % 4) and the next) of matrix m. With _trans: of the matrix's transpose.
-__device__ inline void stmatrix_x4(uint32_t row, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(r0),
-               "r"(r1), "r"(r2), "r"(r3)
+__device__ inline void stmatrix_x4(uint32_t row, uint32_t r0, uint32_t r1, uint32_t r2,
+                                   uint32_t r3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(r0), "r"(r1), "r"(r2), "r"(r3)
                : "memory");
 }
 
@@ -74,8 +76,8 @@ __device__ inline void ldmatrix_x4_trans(uint32_t (&r)[4], uint32_t row) {
 
 // 16 bytes, 16-byte aligned. One thread.
 __device__ inline void store_shared_128(uint32_t address, uint4 value) {
-  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x), "r"(value.y),
-               "r"(value.z), "r"(value.w)
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x),
+               "r"(value.y), "r"(value.z), "r"(value.w)
                : "memory");
 }
 
@@ -93,7 +95,8 @@ __device__ inline uint4 load_shared_128(uint32_t address) {
 // 64}, or as a K-major operand. All 128 threads; then fence_async_shared and a barrier of the
 // warpgroup.
 template <int COUNT>
-__device__ inline void acc_to_shared(uint32_t buffer, const float (&d)[COUNT], int piece, int thread) {
+__device__ inline void acc_to_shared(uint32_t buffer, const float (&d)[COUNT], int piece,
+                                     int thread) {
   const int lane = thread % 32, row = 16 * (thread / 32) + lane % 16;
 #pragma unroll
   for (int j = 0; j < 8; j += 2) {
@@ -123,13 +126,13 @@ __device__ inline void acc_to_shared_trans(uint32_t buffer, const float (&d)[COU
 // (4-byte aligned, ld even), rows the valid rows of the 64. Slower than acc_to_shared + tma_store;
 // good to start.
 template <int COUNT>
-__device__ inline void acc_to_global(void* out, int ld, const float (&d)[COUNT], int rows, int thread) {
+__device__ inline void acc_to_global(void* out, int ld, const float (&d)[COUNT], int rows,
+                                     int thread) {
   const int row = 16 * (thread / 32) + (thread % 32) / 4, column = 2 * (thread % 4);
 #pragma unroll
   for (int i = 0; i < COUNT; i += 2) {
     const int r = row + 8 * ((i >> 1) & 1), c = column + 8 * (i / 4);
-    if (r < rows)
-      static_cast<uint32_t*>(out)[(size_t(r) * ld + c) / 2] = pack_bf16(d[i], d[i + 1]);
+    if (r < rows) static_cast<uint32_t*>(out)[(size_t(r) * ld + c) / 2] = pack_bf16(d[i], d[i + 1]);
   }
 }
 

@@ -41,7 +41,8 @@ __device__ inline void mbarrier_arrive_remote(uint32_t bar, uint32_t rank) {
   asm volatile(
       "{\n.reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(bar), "r"(rank)
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(bar),
+      "r"(rank)
       : "memory");
 }
 
@@ -51,7 +52,8 @@ __device__ inline void mbarrier_arrive_remote_release(uint32_t bar, uint32_t ran
   asm volatile(
       "{\n.reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(bar), "r"(rank)
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(bar),
+      "r"(rank)
       : "memory");
 }
 
@@ -96,7 +98,8 @@ __device__ inline void mbarrier_wait_cluster(uint32_t bar, uint32_t parity) {
       "{\n.reg .pred done;\n"
       "again:\n"
       "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n}" ::"r"(bar), "r"(parity)
+      "@!done bra again;\n}" ::"r"(bar),
+      "r"(parity)
       : "memory");
 }
 

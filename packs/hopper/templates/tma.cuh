@@ -33,10 +33,10 @@ using TensorMapEncode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32
 inline TensorMapEncode tensor_map_encoder() {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult state;
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
-                                                             cudaEnableDefault, &state);
-  if (!cuda_ok(error, "cuTensorMapEncodeTiled") || state != cudaDriverEntryPointSuccess) return nullptr;
-  return reinterpret_cast<TensorMapEncode>(found);
+  const cudaError_t error = cudaGetDriverEntryPointByVersion(
+      "cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &state);
+  if (!cuda_ok(error, "cuTensorMapEncodeTiled")) return nullptr;
+  return state == cudaDriverEntryPointSuccess ? reinterpret_cast<TensorMapEncode>(found) : nullptr;
 }
 
 // Host: bytes of a swizzle row: 128, 64, 32, or 0 for none.
@@ -169,14 +169,14 @@ __device__ inline void tma_prefetch(const CUtensorMap* map, const int (&at)[RANK
 // Contiguous copies without a map: addresses and byte count are multiples of 16. No swizzle.
 __device__ inline void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          dst),
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+      " [%0], [%1], %2, [%3];" ::"r"(dst),
       "l"(__cvta_generic_to_global(src)), "r"(bytes), "r"(bar)
       : "memory");
 }
 
-__device__ inline void bulk_load_multicast(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar,
-                                           uint16_t blocks) {
+__device__ inline void bulk_load_multicast(uint32_t dst, const void* src, uint32_t bytes,
+                                           uint32_t bar, uint16_t blocks) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
       " [%0], [%1], %2, [%3], %4;" ::"r"(dst),
@@ -186,10 +186,11 @@ __device__ inline void bulk_load_multicast(uint32_t dst, const void* src, uint32
 
 // Own shared memory -> a peer's; dst and bar are addresses from map_to_block, both in the same
 // peer.
-__device__ inline void bulk_copy_to_block(uint32_t dst, uint32_t src, uint32_t bytes, uint32_t bar) {
+__device__ inline void bulk_copy_to_block(uint32_t dst, uint32_t src, uint32_t bytes,
+                                          uint32_t bar) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(dst),
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+      " [%0], [%1], %2, [%3];" ::"r"(dst),
       "r"(src), "r"(bytes), "r"(bar)
       : "memory");
 }

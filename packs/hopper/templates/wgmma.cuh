@@ -15,7 +15,9 @@ namespace ptx {
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 // Closes the group of products issued so far.
-__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ inline void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 
 // Waits until at most PENDING (0..7) of the newest groups are under way. Groups finish in order.
 template <int PENDING>
@@ -47,13 +49,15 @@ __device__ inline int acc_column(int thread, int i) {
 }
 
 // Descriptor of an operand in shared memory from its parts; 64 bits in a register, any thread.
-//   bits 0-13 address / 16, 16-29 LBO / 16, 32-45 SBO / 16, 49-51 base offset (0), 62-63 swizzle code
+//   bits 0-13: address / 16, 16-29: LBO / 16, 32-45: SBO / 16, 49-51: base offset (0),
+//   62-63: swizzle code (0 none, 1 128 bytes, 2 64 bytes, 3 32 bytes)
 // The swizzle's pattern starts at multiples of 8 rows (1024, 512 or 256 bytes): align the tile so.
 template <int SWIZZLE_BYTES>
-__device__ inline uint64_t wgmma_descriptor(uint32_t address, uint32_t lbo_bytes, uint32_t sbo_bytes) {
-  static_assert(SWIZZLE_BYTES == 0 || SWIZZLE_BYTES == 32 || SWIZZLE_BYTES == 64 || SWIZZLE_BYTES == 128,
-                "0, 32, 64 or 128");
-  constexpr uint64_t CODE = SWIZZLE_BYTES == 128 ? 1 : SWIZZLE_BYTES == 64 ? 2 : SWIZZLE_BYTES == 32 ? 3 : 0;
+__device__ inline uint64_t wgmma_descriptor(uint32_t address, uint32_t lbo_bytes,
+                                            uint32_t sbo_bytes) {
+  constexpr int S = SWIZZLE_BYTES;
+  static_assert(S == 0 || S == 32 || S == 64 || S == 128, "0, 32, 64 or 128");
+  constexpr uint64_t CODE = S == 128 ? 1 : S == 64 ? 2 : S == 32 ? 3 : 0;
   return (uint64_t(address & 0x3FFFF) >> 4) | (uint64_t(lbo_bytes >> 4) << 16) |
          (uint64_t(sbo_bytes >> 4) << 32) | (CODE << 62);
 }
@@ -129,12 +133,18 @@ enum class Input { BF16, F16, E4M3 };
 #define PTX_SHAPES(MMA) \
   if constexpr (N == 8) MMA("8", PTX_R4, PTX_D4, "%4", "%5", "%6", "%7", "%8", "%9", "%10"); \
   if constexpr (N == 16) MMA("16", PTX_R8, PTX_D8, "%8", "%9", "%10", "%11", "%12", "%13", "%14"); \
-  if constexpr (N == 32) MMA("32", PTX_R16, PTX_D16, "%16", "%17", "%18", "%19", "%20", "%21", "%22"); \
-  if constexpr (N == 64) MMA("64", PTX_R32, PTX_D32, "%32", "%33", "%34", "%35", "%36", "%37", "%38"); \
-  if constexpr (N == 96) MMA("96", PTX_R48, PTX_D48, "%48", "%49", "%50", "%51", "%52", "%53", "%54"); \
-  if constexpr (N == 128) MMA("128", PTX_R64, PTX_D64, "%64", "%65", "%66", "%67", "%68", "%69", "%70"); \
-  if constexpr (N == 192) MMA("192", PTX_R96, PTX_D96, "%96", "%97", "%98", "%99", "%100", "%101", "%102"); \
-  if constexpr (N == 256) MMA("256", PTX_R128, PTX_D128, "%128", "%129", "%130", "%131", "%132", "%133", "%134");
+  if constexpr (N == 32) \
+    MMA("32", PTX_R16, PTX_D16, "%16", "%17", "%18", "%19", "%20", "%21", "%22"); \
+  if constexpr (N == 64) \
+    MMA("64", PTX_R32, PTX_D32, "%32", "%33", "%34", "%35", "%36", "%37", "%38"); \
+  if constexpr (N == 96) \
+    MMA("96", PTX_R48, PTX_D48, "%48", "%49", "%50", "%51", "%52", "%53", "%54"); \
+  if constexpr (N == 128) \
+    MMA("128", PTX_R64, PTX_D64, "%64", "%65", "%66", "%67", "%68", "%69", "%70"); \
+  if constexpr (N == 192) \
+    MMA("192", PTX_R96, PTX_D96, "%96", "%97", "%98", "%99", "%100", "%101", "%102"); \
+  if constexpr (N == 256) \
+    MMA("256", PTX_R128, PTX_D128, "%128", "%129", "%130", "%131", "%132", "%133", "%134");
 
 #define PTX_OPEN(P) "{\n.reg .pred p;\nsetp.ne.b32 p, " P ", 0;\nwgmma.mma_async.sync.aligned.m64n"
 
@@ -143,8 +153,8 @@ enum class Input { BF16, F16, E4M3 };
 #define PTX_SS(N_NAME, REGS, ACC, A, B, P, TA, TB, ...) PTX_SS_(N_NAME, REGS, A, B, P, TA, TB, ACC)
 #define PTX_SS_(N_NAME, REGS, A, B, P, TA, TB, ...) \
   if constexpr (INPUT == Input::BF16) \
-    asm volatile(PTX_OPEN(P) N_NAME "k16.f32.bf16.bf16 {" REGS "}, " A ", " B ", p, 1, 1, " TA ", " \
-                 TB ";\n}" : __VA_ARGS__ \
+    asm volatile(PTX_OPEN(P) N_NAME "k16.f32.bf16.bf16 {" REGS "}, " A ", " B ", p, 1, 1, " TA \
+                 ", " TB ";\n}" : __VA_ARGS__ \
                  : "l"(a), "l"(b), "r"(accumulate), "n"(TRANS_A), "n"(TRANS_B)); \
   else if constexpr (INPUT == Input::F16) \
     asm volatile(PTX_OPEN(P) N_NAME "k16.f32.f16.f16 {" REGS "}, " A ", " B ", p, 1, 1, " TA ", " \
@@ -155,7 +165,7 @@ enum class Input { BF16, F16, E4M3 };
                  : __VA_ARGS__ : "l"(a), "l"(b), "r"(accumulate))
 template <int N, Input INPUT = Input::BF16, int TRANS_A = 0, int TRANS_B = 0>
 __device__ inline void wgmma_ss(float (&d)[N / 2], uint64_t a, uint64_t b, uint32_t accumulate) {
-  static_assert(INPUT != Input::E4M3 || (TRANS_A == 0 && TRANS_B == 0), "8-bit operands are K-major");
+  static_assert(INPUT != Input::E4M3 || TRANS_A + TRANS_B == 0, "8-bit operands are K-major");
   PTX_SHAPES(PTX_SS)
 }
 
@@ -179,7 +189,8 @@ __device__ inline void wgmma_ss(float (&d)[N / 2], uint64_t a, uint64_t b, uint3
                  : __VA_ARGS__ : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), \
                  "r"(accumulate))
 template <int N, Input INPUT = Input::BF16, int TRANS_B = 0>
-__device__ inline void wgmma_rs(float (&d)[N / 2], const uint32_t* a, uint64_t b, uint32_t accumulate) {
+__device__ inline void wgmma_rs(float (&d)[N / 2], const uint32_t* a, uint64_t b,
+                                uint32_t accumulate) {
   static_assert(INPUT != Input::E4M3 || TRANS_B == 0, "8-bit operands are K-major");
   PTX_SHAPES(PTX_RS)
 }
