@@ -338,9 +338,9 @@ class ScriptedHandler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        for event in events:
-            self.wfile.write(event.encode())
-            self.wfile.flush()
+        with contextlib.suppress(ConnectionError):  # a caller that has gone
+            for event in events:
+                self.wfile.write(event.encode())
 
     def log_message(self, format: str, *args: Any) -> None:
         if self.server.verbose:

@@ -7,6 +7,7 @@ environment (OPENAI_*, ANTHROPIC_*) and their telemetry never reach an endpoint 
 
 import json
 import logging
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -81,7 +82,7 @@ def _complete(
     outgoing = _Outgoing(endpoint, parameters)
     reader = _READERS[endpoint.api]
     fields = reader.fields(endpoint, messages, parameters, label if parameters.send_labels else "")
-    with http_client(limits=limits, allowed=allowed, prepare=outgoing) as http:
+    with http_client(limits=limits, allowed=allowed, outgoing=outgoing) as http:
         call = _Call(endpoint, http, limits)
         whole, headers = _in_some_dialect(call, reader, fields, stream=parameters.stream)
     return _reply(endpoint, reader, whole, headers, outgoing.sent)
@@ -102,18 +103,19 @@ class _Outgoing:
     parameters: Parameters
     sent: bytes = field(default=b"", repr=False)
 
-    def __call__(self, request: httpx2.Request) -> None:
-        keep = [(k, v) for k, v in request.headers.multi_items() if k.lower() in _HEADERS]
-        request.headers = httpx2.Headers(keep)
-        request.headers["User-Agent"] = "ptxboard"
-        request.headers["Accept-Encoding"] = "identity"
-        request.headers.update(self.parameters.extra_headers)
+    def __call__(self, request: httpx2.Request) -> httpx2.Headers:
+        self.sent = request.read()
+        kept = [(k, v) for k, v in request.headers.multi_items() if k.lower() in _HEADERS]
+        headers = httpx2.Headers(kept)
+        headers["User-Agent"] = "ptxboard"
+        headers["Accept-Encoding"] = "identity"
+        headers.update(self.parameters.extra_headers)
         if key := self.endpoint.key.get_secret_value():
             if self.endpoint.api is Api.MESSAGES:
-                request.headers["X-Api-Key"] = key
+                headers["X-Api-Key"] = key
             else:
-                request.headers["Authorization"] = f"Bearer {key}"
-        self.sent = request.read()
+                headers["Authorization"] = f"Bearer {key}"
+        return headers
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,8 @@ def _endpoint_error(error: BaseException) -> EndpointError:
         return Problem.of_json(None, error.body or str(error)).error()
     if isinstance(error, ValueError):  # JSON, UTF-8, and pydantic's own
         return bad_reply("the endpoint's reply is not JSON in UTF-8, or an event of it is not")
-    log.warning("a reply of unknown shape: %s", type(error).__name__)
+    where = traceback.extract_tb(error.__traceback__)[-1]  # names and lines, no values
+    log.warning("%s at %s:%s", type(error).__name__, where.filename, where.lineno)
     return bad_reply("the endpoint's reply has a shape that this API does not have")
 
 

@@ -43,15 +43,17 @@ class Limits:
 
 
 def http_client(
-    *, limits: Limits, allowed: Allowed, prepare: Callable[[httpx2.Request], None]
+    *, limits: Limits, allowed: Allowed, outgoing: Callable[[httpx2.Request], httpx2.Headers]
 ) -> httpx2.Client:
-    """An HTTP client for one call: its clock starts now. `prepare` sees each request go out."""
+    """An HTTP client for one call: its clock starts now.
+
+    `outgoing` sees each request last and returns the headers that leave, whatever the request has.
+    """
     return httpx2.Client(
-        transport=_Transport(limits=limits, allowed=allowed),
+        transport=_Transport(limits=limits, allowed=allowed, outgoing=outgoing),
         timeout=httpx2.Timeout(limits.idle_seconds, connect=limits.connect_seconds),
         follow_redirects=False,
         trust_env=False,
-        event_hooks={"request": [prepare]},
     )
 
 
@@ -172,8 +174,14 @@ class _Backend(httpcore2.NetworkBackend):
 class _Transport(httpx2.BaseTransport):
     """One call's transport; a redirect and a compressed reply are errors."""
 
-    def __init__(self, *, limits: Limits, allowed: Allowed) -> None:
-        self._allowed = allowed
+    def __init__(
+        self,
+        *,
+        limits: Limits,
+        allowed: Allowed,
+        outgoing: Callable[[httpx2.Request], httpx2.Headers],
+    ) -> None:
+        self._allowed, self._outgoing = allowed, outgoing
         self._backend = _Backend(_Clock(limits))
         self._pool = httpcore2.ConnectionPool(
             ssl_context=httpx2.create_ssl_context(),
@@ -195,7 +203,7 @@ class _Transport(httpx2.BaseTransport):
                 httpcore2.Request(
                     method=request.method,
                     url=url,
-                    headers=request.headers.raw,
+                    headers=self._outgoing(request).raw,
                     content=request.stream,
                     extensions=request.extensions,
                 )

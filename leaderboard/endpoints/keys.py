@@ -48,7 +48,7 @@ def decrypt(ciphertext: str) -> str:
 
 
 def redact(text: str, key: str) -> str:
-    """`text` with every occurrence of the key, plain or escaped (URL, JSON), replaced by REDACTED."""
+    """`text` with the key, plain or escaped for a URL or for JSON, replaced by REDACTED."""
     if len(key) < MIN_SECRET_CHARS:
         return text
     for form in {key, quote(key, safe=""), json.dumps(key)[1:-1]}:
