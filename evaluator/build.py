@@ -15,9 +15,10 @@ from evaluator import HARNESS_VERSION
 from evaluator.entry_unit import entry_unit
 from evaluator.process import Limits
 from evaluator.records.base import digest_of
-from evaluator.records.candidate import COMPILED_SUFFIXES, Binding, Candidate
+from evaluator.records.candidate import COMPILED_SUFFIXES, Binding, Candidate, Language
 from evaluator.targets import Target
 from evaluator.toolchain import Toolchain
+from evaluator.triton.specification import specification, tracer_digest
 from evaluator.work import Work
 
 SOURCE_FOLDER = "src"
@@ -45,6 +46,7 @@ class BuildPlan:
     units      translation units, relative to `src/`, the entry unit first
     flags      of compiling, without inputs, output and linking
     link       flags of linking
+    entry_text the generated unit; of a Triton candidate what its tracer is told, until it ran
     versions   of the compilers, and of the processor where the code is made for it
     """
 
@@ -113,7 +115,11 @@ class BuildPlan:
 
 def plan(work: Work, toolchain: Toolchain) -> BuildPlan:
     """Raises EvaluatorFault with the fix when this machine lacks a tool that the build needs."""
-    return _nvcc_plan(work, toolchain) if work.target.is_gpu else _host_plan(work, toolchain)
+    if not work.target.is_gpu:
+        return _host_plan(work, toolchain)
+    if work.candidate.language is Language.TRITON:
+        return _triton_plan(work, toolchain)
+    return _nvcc_plan(work, toolchain)
 
 
 def lay_out(work: Work, build_plan: BuildPlan, workspace: Path) -> None:
@@ -183,6 +189,29 @@ def _host_plan(work: Work, toolchain: Toolchain) -> BuildPlan:
         entry_name=f"{ENTRY_STEM}.cpp",
         entry_text=entry_unit(work.candidate, work.problem, work.target),
         versions=(f"g++ {gxx.version}", f"processor {_processor_digest()}"),
+    )
+
+
+def _triton_plan(work: Work, toolchain: Toolchain) -> BuildPlan:
+    """Of the launcher, which needs the driver's header and no device compiler."""
+    triton, gxx, nvcc = toolchain.need_triton(), toolchain.need("g++"), toolchain.need("nvcc")
+    made_by = f"triton {triton.version}"
+    return BuildPlan(
+        compiler="g++",
+        compiler_path=gxx.path,
+        compiler_version=made_by,
+        units=(f"../{ENTRY_STEM}.cpp",),
+        flags=("-O1", "-std=c++17", "-fPIC", "-isystem", str(nvcc.root / "include")),
+        link=("-shared",),
+        mounts=(gxx.root, nvcc.root),
+        entry_name=f"{ENTRY_STEM}.cpp",
+        entry_text=specification(work),
+        versions=(
+            made_by,
+            f"tracer {tracer_digest()}",
+            f"g++ {gxx.version}",
+            f"CUDA {nvcc.version}",
+        ),
     )
 
 

@@ -22,7 +22,8 @@ OLDEST = {
     "compute-sanitizer": (2025, 3),
     "g++": (9, 0),
 }
-BUILD, GPU, RUN, FFI = "building", "GPU targets", "running candidates", "the tvm-ffi binding"
+BUILD, GPU, RUN = "building", "GPU targets", "running candidates"
+FFI, TRITON = "the tvm-ffi binding", "Triton candidates"
 
 
 # What a worker cannot do without; the sandbox is asked for where it is made, it may be waived.
@@ -67,6 +68,7 @@ def examine_machine(toolchain: Toolchain | None = None) -> tuple[Ability, ...]:
         _tool("cuobjdump", tools.cuobjdump, BUILD, required=True),
         _tool("nvdisasm", tools.nvdisasm, BUILD, required=True),
         _tvm_ffi(tools),
+        _triton(tools),
         _torch(),
         _gpu(facts),
         _tool("ncu", tools.ncu, GPU, required=has_gpu),
@@ -128,6 +130,18 @@ def _tvm_ffi(tools: Toolchain) -> Ability:
         seen=found.version if found else "-",
         needed_for=FFI,
         fix="" if found else INSTALL_HINTS["tvm-ffi"],
+        required=False,
+    )
+
+
+def _triton(tools: Toolchain) -> Ability:
+    found = tools.triton
+    return Ability(
+        name="triton",
+        state=State.OK if found else State.MISSING,
+        seen=found.version if found else "-",
+        needed_for=TRITON,
+        fix="" if found else INSTALL_HINTS["triton"],
         required=False,
     )
 

@@ -17,6 +17,7 @@ class Target:
     peak_flops       dense bf16 tensor rate, FLOP/s, vendor's data sheet; None on `host`
     memory_bandwidth bytes/s, vendor's data sheet; None on `host`
     families         opcode families whose execution counts as target instructions
+    multiprocessors  streaming multiprocessors, vendor's data sheet; None on `host`
     noise_limit      a speedup ranks if it is known to plus or minus this share
     """
 
@@ -32,6 +33,7 @@ class Target:
     development: bool = False
     peak_flops: float | None = None
     memory_bandwidth: float | None = None
+    multiprocessors: int | None = None
     noise_limit: float = 0.02
 
     @property
@@ -41,6 +43,10 @@ class Target:
     @property
     def is_gpu(self) -> bool:
         return self.gencode is not None
+
+    def bindings_of(self, language: str) -> tuple[str, ...]:
+        """A traced Triton candidate becomes a library with the plain C entry point."""
+        return ("c",) if language == "triton" else self.bindings
 
 
 HOPPER_FAMILIES = ("GMMA", "UTMALDG", "UTMASTG", "UTMAREDG")
@@ -55,11 +61,12 @@ TARGETS: dict[str, Target] = {
             arch=Arch.HOPPER,
             gencode="arch=compute_90a,code=sm_90a",
             families=HOPPER_FAMILIES,
-            languages=("cuda",),
+            languages=("cuda", "triton"),
             bindings=("c", "tvm-ffi"),
             note="Built for sm_90a and measured on an H200.",
             peak_flops=989e12,
             memory_bandwidth=4.8e12,
+            multiprocessors=132,
         ),
         Target(
             slug="h100",
@@ -67,11 +74,12 @@ TARGETS: dict[str, Target] = {
             arch=Arch.HOPPER,
             gencode="arch=compute_90a,code=sm_90a",
             families=HOPPER_FAMILIES,
-            languages=("cuda",),
+            languages=("cuda", "triton"),
             bindings=("c", "tvm-ffi"),
             note="The same binary as for the H200; memory is smaller and slower.",
             peak_flops=989e12,
             memory_bandwidth=3.35e12,
+            multiprocessors=132,
         ),
         Target(
             slug="b200",
@@ -79,12 +87,13 @@ TARGETS: dict[str, Target] = {
             arch=Arch.BLACKWELL,
             gencode="arch=compute_100a,code=sm_100a",
             families=BLACKWELL_FAMILIES,
-            languages=("cuda",),
+            languages=("cuda", "triton"),
             bindings=("c", "tvm-ffi"),
             note="Compiled for sm_100a and its SASS checked; the project has not run one yet.",
             runs_here=False,
             peak_flops=2.25e15,
             memory_bandwidth=8e12,
+            multiprocessors=148,
         ),
         Target(
             slug="host",

@@ -27,6 +27,7 @@ INSTALL_HINTS = {
     "compute-sanitizer": "install the CUDA toolkit's compute-sanitizer",
     "g++": "install a C++17 compiler: apt-get install g++",
     "tvm-ffi": "`pip install 'ptxboard[worker]'` (apache-tvm-ffi)",
+    "triton": "`pip install 'ptxboard[worker]'` (triton)",
 }
 
 
@@ -47,6 +48,14 @@ class TvmFfi:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Triton:
+    """`package` is the folder of the module, which brings its own ptxas."""
+
+    package: Path
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Toolchain:
     """None where a tool is missing; `need` turns that into words."""
 
@@ -57,6 +66,7 @@ class Toolchain:
     compute_sanitizer: Tool | None = None
     gxx: Tool | None = None
     tvm_ffi: TvmFfi | None = None
+    triton: Triton | None = None
 
     @classmethod
     def find(cls) -> "Toolchain":
@@ -79,6 +89,11 @@ class Toolchain:
             raise EvaluatorFault(f"the tvm-ffi headers were not found: {INSTALL_HINTS['tvm-ffi']}")
         return self.tvm_ffi
 
+    def need_triton(self) -> Triton:
+        if self.triton is None:
+            raise EvaluatorFault(f"triton was not found: {INSTALL_HINTS['triton']}")
+        return self.triton
+
 
 @lru_cache(maxsize=1)
 def _find() -> Toolchain:
@@ -90,6 +105,7 @@ def _find() -> Toolchain:
         compute_sanitizer=_find_tool("compute-sanitizer"),
         gxx=_find_tool("g++"),
         tvm_ffi=_find_tvm_ffi(),
+        triton=_find_triton(),
     )
 
 
@@ -164,3 +180,14 @@ def _find_tvm_ffi() -> TvmFfi | None:
         return None
     version = importlib.metadata.version("apache-tvm-ffi")
     return TvmFfi(include=include, lib=lib, version=version)
+
+
+def _find_triton() -> Triton | None:
+    """Only a build for NVIDIA: its compiler is what a candidate goes through."""
+    spec = importlib.util.find_spec("triton")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    package = Path(next(iter(spec.submodule_search_locations)))
+    if not (package / "backends" / "nvidia" / "bin" / "ptxas").exists():
+        return None
+    return Triton(package=package, version=importlib.metadata.version("triton"))

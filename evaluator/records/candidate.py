@@ -18,6 +18,7 @@ COMPILED_SUFFIXES = frozenset({".cu", ".cpp", ".cc", ".c", ".cxx"})
 class Language(StrEnum):
     CUDA = "cuda"
     CPP = "cpp"
+    TRITON = "triton"
 
 
 class Binding(StrEnum):

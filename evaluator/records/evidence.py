@@ -47,6 +47,8 @@ class ProcessReport(Record):
 
 
 class PolicyEvidence(Record):
+    """Headers of a compiled source; of a Triton source its imports and refused names."""
+
     command: tuple[str, ...]
     header_count: int
     author_headers: tuple[str, ...] = ()
@@ -55,8 +57,18 @@ class PolicyEvidence(Record):
     log: str = ""
 
 
+class KernelLaunch(Record):
+    """A kernel or copy as a profiler named it; order and streams do not matter to equality."""
+
+    kind: str
+    name: str
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    count: int = 1
+
+
 class KernelResources(Record):
-    """ptxas -v, one line per kernel and architecture."""
+    """ptxas -v, one line per kernel and architecture; the last two are known for Triton."""
 
     name: str
     registers: int
@@ -64,6 +76,8 @@ class KernelResources(Record):
     spill_load_bytes: int = 0
     stack_bytes: int = 0
     static_shared_bytes: int = 0
+    dynamic_shared_bytes: int | None = None
+    cubin_sha256: str | None = None
 
 
 class CompilationEvidence(Record):
@@ -83,6 +97,7 @@ class CompilationEvidence(Record):
     unresolved_symbols: tuple[str, ...] = ()
     library: Artifact | None = None
     cubin: Artifact | None = None
+    launches: tuple[KernelLaunch, ...] = Field(default=(), description="traced, of Triton only")
 
 
 class OpcodeCount(Record):
@@ -177,16 +192,6 @@ class CorrectnessEvidence(Record):
     trials: tuple[CorrectnessTrial, ...]
     library_sha256: str
     repeat_differs: bool | None = None
-
-
-class KernelLaunch(Record):
-    """A kernel or copy as a profiler named it; order and streams do not matter to equality."""
-
-    kind: str
-    name: str
-    grid: tuple[int, int, int] | None = None
-    block: tuple[int, int, int] | None = None
-    count: int = 1
 
 
 class InstructionCount(Record):

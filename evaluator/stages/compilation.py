@@ -11,6 +11,7 @@ Source    nvcc and g++; `readelf` for symbols; `cuobjdump` for the cubin; `ptxas
 Builds are kept by the digest of every byte and flag (`BuildPlan.key`); failures too, except
 timeouts and memory, which may be this machine's doing. What gets past: libraries loaded at run
 time, and kernels embedded as data and loaded through the driver.
+A Triton candidate is traced first (`evaluator.triton`): its cubins and launches become the library.
 """
 
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ from evaluator.compiler_log import (
 )
 from evaluator.diagnosis import first_error, remarks, units_to_locate, with_places
 from evaluator.inspection import Inspection, Unreadable, inspect
-from evaluator.records.candidate import Binding, Candidate
+from evaluator.records.candidate import Binding, Candidate, Language
 from evaluator.records.evaluation import AnyStageResult, StageResult
 from evaluator.records.evidence import (
     Artifact,
@@ -53,6 +54,7 @@ from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
 from evaluator.sandbox import OutputTooLarge, read_output
 from evaluator.symbols import looked_up, why_missing
 from evaluator.targets import Target
+from evaluator.triton.building import Prepared, prepare
 from evaluator.work import Work
 
 LIBRARY_BYTES = 16 << 20
@@ -71,12 +73,16 @@ CACHED_VERDICTS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """What came out of the compiler; `inspection` only where there is a library."""
+    """What came out of the compiler; `inspection` only where there is a library.
+
+    prepared  what tracing gave, of a Triton candidate
+    """
 
     report: ProcessReport
     log: CleanLog
     library: bytes | None
     inspection: Inspection | None
+    prepared: Prepared | None = None
 
 
 def run(work: Work, bench: Bench) -> AnyStageResult:
@@ -172,8 +178,23 @@ def _is_repeatable(result: StageResult[CompilationEvidence]) -> bool:
 
 
 def _build(work: Work, build_plan: BuildPlan, bench: Bench) -> Build:
+    if work.candidate.language is not Language.TRITON:
+        return _compiled(work, build_plan, bench)
+    prepared = prepare(work, build_plan, bench)
+    if prepared.plan is not None:
+        return _compiled(work, prepared.plan, bench, prepared)
+    log = _cleaned(prepared.report, prepared.report.output_tail, build_plan, bench, Path("/build"))
+    report = prepared.report.model_copy(update={"output_tail": ""})
+    return Build(report=report, log=log, library=None, inspection=None, prepared=prepared)
+
+
+def _compiled(
+    work: Work, build_plan: BuildPlan, bench: Bench, prepared: Prepared | None = None
+) -> Build:
     with bench.sandbox.scratch() as workspace:
         lay_out(work, build_plan, workspace)
+        for name, data in (prepared.files if prepared else {}).items():
+            (workspace / name).write_bytes(data)
         report = bench.sandbox.run(
             build_plan.command(),
             workspace=workspace,
@@ -183,22 +204,38 @@ def _build(work: Work, build_plan: BuildPlan, bench: Bench) -> Build:
             timeout_seconds=COMPILE_SECONDS,
         )
         output = _with_places(report.output_tail, build_plan, bench, workspace)
-        log = clean(
-            output,
-            already_truncated=report.output_truncated,
-            folders=build_plan.mounts,
-            workspace=bench.sandbox.inside(workspace),
-        )
+        traced = prepared.report.output_tail if prepared else ""
+        log = _cleaned(report, traced + output, build_plan, bench, workspace)
         library, detail = _library(report, workspace)
         inspection = None
         try:
             inspection = inspect(work.target, bench, workspace, log.text) if library else None
         except Unreadable as error:
             library, detail = None, str(error)
-    report = report.model_copy(
-        update={"command": build_plan.shown_command(), "output_tail": "", "detail": detail}
+    told = {
+        "command": build_plan.shown_command(),
+        "output_tail": "",
+        "detail": detail,
+        "duration_ns": report.duration_ns + (prepared.report.duration_ns if prepared else 0),
+    }
+    return Build(
+        report=report.model_copy(update=told),
+        log=log,
+        library=library,
+        inspection=inspection,
+        prepared=prepared,
     )
-    return Build(report=report, log=log, library=library, inspection=inspection)
+
+
+def _cleaned(
+    report: ProcessReport, output: str, build_plan: BuildPlan, bench: Bench, workspace: Path
+) -> CleanLog:
+    return clean(
+        output,
+        already_truncated=report.output_truncated,
+        folders=build_plan.mounts,
+        workspace=bench.sandbox.inside(workspace),
+    )
 
 
 def _with_places(output: str, build_plan: BuildPlan, bench: Bench, workspace: Path) -> str:
@@ -238,6 +275,8 @@ def _evidence(
     work: Work, build_plan: BuildPlan, build: Build, key: str
 ) -> tuple[CompilationEvidence, tuple[Artifact, ...]]:
     artifacts = [work.store("log", build.log.text.encode())] if build.log.text else []
+    if build.prepared and build.prepared.plan:
+        artifacts.append(work.store("launcher", build.prepared.plan.entry_text.encode()))
     library = work.store("library", build.library) if build.library else None
     inspection = build.inspection or Inspection()
     cubins = [work.store("cubin", data) for data in inspection.cubins]
@@ -251,7 +290,7 @@ def _evidence(
         log_byte_count=build.log.byte_count,
         cache_key=key,
         cache_hit=False,
-        kernels=_named(kernel_resources(build.log.text), inspection),
+        kernels=_named(_kernels(build), inspection),
         entry_symbol=work.candidate.entry_symbol,
         exported_symbols=_listed(work.candidate, inspection),
         needed_libraries=inspection.symbols.needed,
@@ -260,8 +299,14 @@ def _evidence(
         unresolved_symbols=_unresolved(inspection),
         library=library,
         cubin=cubins[0] if cubins else None,
+        launches=build.prepared.launches if build.prepared else (),
     )
     return evidence, tuple(artifacts)
+
+
+def _kernels(build: Build) -> tuple[KernelResources, ...]:
+    kernels = kernel_resources(build.log.text)
+    return build.prepared.with_cubins(kernels) if build.prepared else kernels
 
 
 def _listed(candidate: Candidate, inspection: Inspection) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ this machine lacks is known from the compiler's own complaint, so machines with 
 library agree, and `__has_include` convicts nobody. What gets past: a library's text pasted into
 the author's own files under other names, and loading at run time; the exported and undefined
 symbols (compilation) and the mapped files (correctness, timing) answer for those.
+Triton sources are read by `evaluator.triton.checking`, with the same verdicts and
+ENTRY_POINT_MISSING.
 """
 
 import os
@@ -34,10 +36,12 @@ from evaluator.build import (
     unreadable_source,
 )
 from evaluator.compiler_log import clean
+from evaluator.records.candidate import Language
 from evaluator.records.evaluation import StageResult
 from evaluator.records.evidence import Ending, PolicyEvidence, ProcessReport
 from evaluator.records.verdicts import Stage, Verdict
 from evaluator.sandbox import OutputTooLarge, read_output
+from evaluator.triton import checking
 from evaluator.work import Work
 
 POLICY_SECONDS = 60.0
@@ -78,6 +82,8 @@ def run(work: Work, bench: Bench) -> StageResult[PolicyEvidence]:
     unreadable = unreadable_source(work.candidate)
     if unreadable:
         return StageResult(stage=Stage.POLICY, verdict=Verdict.COMPILE_ERROR, message=unreadable)
+    if work.candidate.language is Language.TRITON:
+        return checking.run(work, bench)
     build_plan = plan(work, bench.toolchain)
     with bench.sandbox.scratch() as workspace:
         lay_out(work, build_plan, workspace)
