@@ -1,7 +1,7 @@
 """Names and options that both ends of the broker share: the site rings, workers answer.
 
-A message carries an attempt's id and nothing else; losing one costs seconds (the site rings
-again), doubling one costs nothing (the claim decides).
+A message carries one id, of an attempt or a trajectory, and nothing else; losing one costs seconds
+(the site rings again), doubling one costs nothing (the claim decides).
 """
 
 from pathlib import Path
@@ -9,8 +9,11 @@ from pathlib import Path
 from kombu import Exchange, Queue
 
 EVALUATE_TASK = "ptxboard.evaluate"
+ADVANCE_TASK = "leaderboard.advance_trajectory"
 BUILD_QUEUE = "build"
 IO_QUEUE = "io"
+# Calls of models take minutes; on a queue of their own they hold up no periodic duty.
+MODELS_QUEUE = "models"
 
 POLLING_SECONDS = 0.05
 VISIBILITY_SECONDS = 6 * 3600

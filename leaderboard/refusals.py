@@ -104,6 +104,26 @@ class QuotaReached(Refusal):
         )
 
 
+class InvalidRun(InvalidSubmission):
+    title = "The model run has errors"
+
+
+class TooManyRuns(Refusal):
+    status = 429
+    title = "Too many model runs are open"
+
+    def __init__(self, *, seen: int, asked: int, limit: int) -> None:
+        super().__init__(
+            f"{seen} of your model runs are open and {asked} more were asked for, at most {limit} "
+            "at once; wait for one to end or cancel one"
+        )
+
+
+class RunState(Refusal):
+    status = 409
+    title = "The run's state does not permit this"
+
+
 class TooManySignIns(Refusal):
     status = 429
     title = "Too many failed sign-ins"

@@ -9,12 +9,12 @@ import os
 from celery import Celery
 from django.conf import settings
 
-from evaluator.broker import BUILD_QUEUE, IO_QUEUE, queue, transport_options
+from evaluator.broker import BUILD_QUEUE, IO_QUEUE, MODELS_QUEUE, queue, transport_options
 from evaluator.targets import TARGETS
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
-QUEUE_NAMES = (BUILD_QUEUE, *(target.queue for target in TARGETS.values()), IO_QUEUE)
+QUEUE_NAMES = (BUILD_QUEUE, *(target.queue for target in TARGETS.values()), IO_QUEUE, MODELS_QUEUE)
 LONGEST_TASK_SECONDS = 3600
 
 app = Celery("webapp")

@@ -29,7 +29,7 @@ class Root(APIView):
     @extend_schema(responses=schema.AnyObject)
     def get(self, request: Request) -> Response:
         """Where things are, and the limits."""
-        names = ("submissions", "problems", "targets", "workers", "schema")
+        names = ("submissions", "model-runs", "problems", "targets", "workers", "schema")
         return Response(
             {
                 "harness_version": HARNESS_VERSION,
@@ -39,6 +39,7 @@ class Root(APIView):
                     "source_bytes": MAX_SOURCE_BYTES,
                     "source_files": MAX_SOURCE_FILES,
                     "in_flight_submissions": settings.PTXBOARD_IN_FLIGHT_LIMIT,
+                    "open_model_runs": settings.PTXBOARD_RUN_LIMIT,
                 },
                 **{name: reverse(f"api:{name}", request=request) for name in names},
             }

@@ -177,7 +177,7 @@ def _prototypes(problem: Problem) -> dict[str, str]:
         (language, binding)
         for slug in problem.targets
         for language in TARGETS[slug].languages
-        for binding in TARGETS[slug].bindings
+        for binding in TARGETS[slug].bindings_of(language)
     }
     return {
         f"{language}/{binding}": prototype(problem.record, binding, language)

@@ -18,6 +18,11 @@ LIST_PARAMETERS = [
 ]
 
 
+EXPORT_PARAMETER = OpenApiParameter(
+    name="format", enum=["ptxboard", "mini-swe-agent", "flashinfer-trace"]
+)
+
+
 class AnyObject(serializers.Serializer):
     """An object whose members the text describes."""
 
@@ -103,6 +108,76 @@ class Board(serializers.Serializer):
     scoring_version = serializers.CharField()
     baseline = serializers.DictField()
     rows = serializers.ListField(child=serializers.DictField())
+
+
+class EndpointBody(serializers.Serializer):
+    api = serializers.ChoiceField(choices=["openai-chat", "openai-responses", "anthropic-messages"])
+    base_url = serializers.URLField()
+    model = serializers.CharField()
+    key = serializers.CharField(required=False, write_only=True, help_text="never shown again")
+    parameters = serializers.DictField(required=False)
+
+
+class BudgetBody(serializers.Serializer):
+    turns = serializers.IntegerField(required=False)
+    tokens = serializers.IntegerField(required=False)
+    cost_usd = serializers.FloatField(required=False, help_text="needs prices")
+    seconds = serializers.IntegerField(required=False)
+
+
+class ResumeBody(serializers.Serializer):
+    key = serializers.CharField(required=False, write_only=True)
+    budget = BudgetBody(required=False)
+
+
+class ModelRunBody(EndpointBody):
+    name = serializers.CharField(required=False)
+    problems = serializers.ListField(child=serializers.CharField(), help_text="a run for each")
+    target = serializers.CharField()
+    language = serializers.CharField(required=False)
+    binding = serializers.CharField(required=False)
+    variants = serializers.ListField(child=serializers.CharField(), required=False)
+    level = serializers.CharField(required=False)
+    guidance = serializers.BooleanField(required=False)
+    trajectories = serializers.IntegerField(required=False, default=4, help_text="per variant")
+    turns = serializers.IntegerField(required=False, default=8)
+    target_speedup = serializers.FloatField(required=False, default=1.2)
+    policy = serializers.ChoiceField(required=False, choices=["full", "latest-pair", "single-user"])
+    max_parallel = serializers.IntegerField(required=False, default=4)
+    budget = BudgetBody(required=False)
+    prices = serializers.DictField(
+        required=False, help_text="prompt_usd and completion_usd per million tokens"
+    )
+
+
+class ModelRunShape(serializers.Serializer):
+    id = serializers.UUIDField()
+    batch = serializers.UUIDField()
+    url = serializers.URLField()
+    html_url = serializers.URLField()
+    name = serializers.CharField()
+    model = serializers.CharField()
+    entrant = EntrantShape()
+    problem = serializers.CharField()
+    target = serializers.CharField()
+    state = serializers.CharField()
+    reason = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class ModelRunPage(serializers.Serializer):
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    results = ModelRunShape(many=True)
+
+
+class ProbeShape(serializers.Serializer):
+    ok = serializers.BooleanField()
+    message = serializers.CharField()
+    kind = serializers.CharField(allow_null=True)
+    model = serializers.CharField(allow_null=True)
+    seconds = serializers.FloatField()
 
 
 class SubmitTokenScheme(OpenApiAuthenticationExtension):

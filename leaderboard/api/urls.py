@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import URLPattern, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
-from leaderboard.api import artifacts, catalogue, submissions, worker
+from leaderboard.api import artifacts, catalogue, model_runs, submissions, worker
 
 app_name = "api"
 
@@ -47,6 +47,44 @@ urlpatterns = [
         submissions.SubmissionBundle.as_view(),
         "bundle",
     ),
+    *both("v1/model-runs", model_runs.ModelRunList.as_view(), "model-runs"),
+    *both("v1/model-runs/test-connection", model_runs.ConnectionTest.as_view(), "test-connection"),
+    *both("v1/model-runs/<uuid:run_id>", model_runs.ModelRunOne.as_view(), "model-run"),
+    *both(
+        "v1/model-runs/<uuid:run_id>/pause", model_runs.ModelRunPause.as_view(), "model-run-pause"
+    ),
+    *both(
+        "v1/model-runs/<uuid:run_id>/resume",
+        model_runs.ModelRunResume.as_view(),
+        "model-run-resume",
+    ),
+    *both(
+        "v1/model-runs/<uuid:run_id>/cancel",
+        model_runs.ModelRunCancel.as_view(),
+        "model-run-cancel",
+    ),
+    *both("v1/trajectories/<uuid:trajectory_id>", model_runs.TrajectoryOne.as_view(), "trajectory"),
+    *both(
+        "v1/trajectories/<uuid:trajectory_id>/pause",
+        model_runs.TrajectoryPause.as_view(),
+        "trajectory-pause",
+    ),
+    *both(
+        "v1/trajectories/<uuid:trajectory_id>/resume",
+        model_runs.TrajectoryResume.as_view(),
+        "trajectory-resume",
+    ),
+    *both(
+        "v1/trajectories/<uuid:trajectory_id>/cancel",
+        model_runs.TrajectoryCancel.as_view(),
+        "trajectory-cancel",
+    ),
+    *both(
+        "v1/trajectories/<uuid:trajectory_id>/export",
+        model_runs.TrajectoryExport.as_view(),
+        "trajectory-export",
+    ),
+    *both("v1/turns/<int:turn_id>", model_runs.TurnOne.as_view(), "turn"),
     *both("v1/problems", catalogue.ProblemList.as_view(), "problems"),
     *both("v1/problems/<str:name>", catalogue.ProblemOne.as_view(), "problem"),
     *both("v1/targets", catalogue.TargetList.as_view(), "targets"),

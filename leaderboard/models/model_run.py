@@ -161,6 +161,10 @@ class ModelRun(models.Model):
         return self.state in self.GOING_STATES
 
     @property
+    def settings_digest(self) -> str:
+        return digest_of(self.settings_record)
+
+    @property
     def settings_record(self) -> dict[str, Any]:
         """What the run was asked to do, without the key: what `digest` covers."""
         return {

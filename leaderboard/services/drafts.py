@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from evaluator.records.candidate import (
     COMPILED_SUFFIXES,
+    ENTRY_FILES,
     MAX_SOURCE_BYTES,
     MAX_SOURCE_FILES,
     Candidate,
@@ -157,10 +158,12 @@ def place_errors(
         yield choice_error("target", target.slug, list(problem.targets), hint)
     if language is not None and language not in target.languages:
         yield choice_error("language", language, list(target.languages), f" on {target.slug}")
-    if binding is not None and binding not in target.bindings:
+    allowed = target.bindings_of(language or target.languages[0])
+    if binding is not None and binding not in allowed:
         torch = "; host code in Python is not run" if binding == "torch" else ""
-        hint = f" on {target.slug}{torch}"
-        yield choice_error("binding", binding, list(target.bindings), hint)
+        whom = f" for {language}" if binding in target.bindings else ""
+        hint = f" on {target.slug}{whom}{torch}"
+        yield choice_error("binding", binding, list(allowed), hint)
 
 
 def _symbol_errors(symbol: Any) -> Iterator[FieldError]:
@@ -240,7 +243,8 @@ def _parts(item: Any) -> tuple[Any, Any]:
 def _default_file(draft: Draft) -> str:
     target = TARGETS.get(draft.target) if isinstance(draft.target, str) else None
     language = draft.language or (target.languages[0] if target else "cuda")
-    return "kernel.cpp" if language == "cpp" else "kernel.cu"
+    known = {one.value: name for one, name in ENTRY_FILES.items()}
+    return known.get(language, "kernel.cu") if isinstance(language, str) else "kernel.cu"
 
 
 def _path_errors(place: str, path: Any) -> Iterator[FieldError]:

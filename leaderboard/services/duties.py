@@ -13,6 +13,7 @@ from leaderboard.models import Attempt, DutyRun, Worker
 from leaderboard.services.attempts import lock_submission
 from leaderboard.services.completion import again_or_fault, attempt_end
 from leaderboard.services.doorbell import is_due, ring
+from leaderboard.services.model_runs import upkeep
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ RING_SOON = 20
 
 
 def reconcile(now: datetime | None = None) -> int:
-    """Ring for queued attempts whose message is old or was never sent; how many were rung.
+    """Ring for what waits and whose message is old or was never sent; how many were rung.
 
     Where a worker could take an attempt now, its lane's and target's oldest RING_SOON are rung
     every minute, so that a broker which lost everything is whole again soon; the others, and those
@@ -35,7 +36,7 @@ def reconcile(now: datetime | None = None) -> int:
         if not ring(attempt):
             break
         rung += 1
-    return rung
+    return rung + upkeep.ring_again(now)
 
 
 def _to_ring(waiting: Iterable[Attempt], now: datetime) -> list[Attempt]:
@@ -52,7 +53,7 @@ def _to_ring(waiting: Iterable[Attempt], now: datetime) -> list[Attempt]:
 
 
 def reap(now: datetime | None = None) -> int:
-    """End attempts whose lease lapsed; how many were ended.
+    """End attempts and calls whose lease lapsed; how many were ended.
 
     Where this duty itself did not run for a while the site was away and heartbeats could not
     reach it: every live lease gets one more term first.
@@ -62,9 +63,12 @@ def reap(now: datetime | None = None) -> int:
         spared = Attempt.objects.lapsed(now).update(
             lease_until=now + timedelta(seconds=LEASE_SECONDS)
         )
+        spared += upkeep.spare(now)
         log.warning("the site was away; %d leases got another term", spared)
         return 0
-    return sum(_expire(attempt, now) for attempt in Attempt.objects.lapsed(now))
+    upkeep.end_forgotten(now)
+    ended = sum(_expire(attempt, now) for attempt in Attempt.objects.lapsed(now))
+    return ended + upkeep.take_back(now)
 
 
 def _was_away(now: datetime) -> bool:

@@ -82,13 +82,15 @@ class Command(BaseCommand):
     def commands(self, port: int, targets: list[str]) -> dict[str, list[str]]:
         python = sys.executable
         worker = [python, "-m", "evaluator", "worker"]
-        celery = [python, "-m", "celery", "-A", "webapp", "worker", "-B", "-Q", "io"]
+        celery = [python, "-m", "celery", "-A", "webapp", "worker"]
+        quiet = ["--without-gossip", "--without-mingle"]
         return {
             "site": [
                 *(python, "-m", "gunicorn", "webapp.wsgi", "--bind", f"127.0.0.1:{port}"),
                 *("--workers", "2", "--threads", "4", "--worker-class", "gthread"),
             ],
-            "io": [*celery, "--pool", "solo", "--without-gossip", "--without-mingle"],
+            "io": [*celery, "-B", "-Q", "io", "--pool", "solo", *quiet],
+            "models": [*celery, "-Q", "models", "--pool", "threads", "-c", "16", *quiet],
             "build": [
                 *(*worker, "--lane", "build", "--name", "demo-build"),
                 *("--concurrency", str(max(1, (os.cpu_count() or 2) // 2))),
