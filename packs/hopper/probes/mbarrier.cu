@@ -49,8 +49,8 @@ __global__ void mbarrier_bytes(const int* in, int* out) {
   mbarrier_init(bar, 1);
   fence_mbarrier_init();
   mbarrier_expect(bar, 128);
-  mbarrier_arrive_expect(bar, 128);
   bulk_load(at, in, 128, bar);
+  mbarrier_arrive_expect(bar, 128);
   __nanosleep(100000);
   out[64] = mbarrier_test(bar, 0);
   bulk_load(at + 128, in + 32, 128, bar);

@@ -22,9 +22,9 @@ __global__ __launch_bounds__(256) void measured_wgmma(long long* cycles, float* 
   for (int i = 0; i < N / 2; ++i) d[i] = 0;
   __syncthreads();
   const long long start = now();
-  wgmma_fence();
 #pragma unroll 1
   for (int group = 0; group < 64; ++group) {
+    wgmma_fence();
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       if constexpr (REGISTERS)
