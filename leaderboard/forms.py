@@ -6,12 +6,16 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from evaluator.records.candidate import MAX_SOURCE_BYTES, MAX_SOURCE_FILES, Binding, Language
+from evaluator.records.candidate import (
+    ENTRY_FILES,
+    MAX_SOURCE_BYTES,
+    MAX_SOURCE_FILES,
+    Binding,
+    Language,
+)
 from evaluator.targets import TARGETS
 from leaderboard.models import Problem
 from leaderboard.services.source_text import decode_source
-
-PASTED_NAMES = {Language.CUDA.value: "kernel.cu", Language.CPP.value: "kernel.cpp"}
 
 
 def read_upload(upload: UploadedFile) -> tuple[str, str]:
@@ -58,15 +62,19 @@ class SubmissionForm(forms.Form):
         error_messages={"invalid_choice": "There is no target “%(value)s”. Pick one of the list."},
     )
     language = forms.ChoiceField(
-        choices=[("cuda", "CUDA C++ (.cu)"), ("cpp", "C++ (.cpp)")],
-        help_text="C++ is for the development target, CUDA for the others.",
+        choices=[
+            ("cuda", "CUDA C++ (.cu)"),
+            ("triton", "Triton (.py)"),
+            ("cpp", "C++ (.cpp)"),
+        ],
+        help_text="C++ is for the development target, CUDA and Triton for the others.",
     )
     binding = forms.ChoiceField(
         choices=[
             (Binding.C.value, "c: plain pointers"),
             (Binding.TVM_FFI.value, "tvm-ffi: TensorViews"),
         ],
-        help_text="How the entry point takes its arguments.",
+        help_text="How the entry point takes its arguments. Triton has only c.",
     )
     name = forms.CharField(
         max_length=100, help_text="What the board calls it. At most 100 characters."
@@ -78,7 +86,7 @@ class SubmissionForm(forms.Form):
         required=False,
         strip=False,
         help_text="UTF-8 text, at most 1 MiB. "
-        "Stored as kernel.cu or kernel.cpp unless you name it below.",
+        "Stored as kernel.cu, kernel.py or kernel.cpp unless you name it below.",
         widget=forms.Textarea(
             attrs={"rows": 22, "class": "source", "spellcheck": "false", "autocapitalize": "off"}
         ),
@@ -119,7 +127,8 @@ class SubmissionForm(forms.Form):
     def sources(self) -> list[tuple[str, str]]:
         """(path, text) of every file of a valid form."""
         if pasted := self.cleaned_data["source"]:
-            name = self.cleaned_data["entry_file"] or PASTED_NAMES[self.cleaned_data["language"]]
+            language = Language(self.cleaned_data["language"])
+            name = self.cleaned_data["entry_file"] or ENTRY_FILES[language]
             return [(name, pasted)]
         return list(self.cleaned_data["files"])
 

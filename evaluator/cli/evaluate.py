@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -77,8 +77,10 @@ def _candidate(options: Namespace, problem: Problem, target: Target) -> Candidat
     if target.slug not in problem.targets:
         allowed = ", ".join(problem.targets)
         raise UsageError(f"problem {problem.name!r} is not for target {target.slug!r}; {allowed}")
-    if options.binding not in target.bindings:
-        allowed = ", ".join(target.bindings)
+    language = _language(options.sources, target)
+    bindings = target.bindings_of(language)
+    if options.binding not in bindings:
+        allowed = ", ".join(bindings)
         raise UsageError(
             f"binding {options.binding!r} is not known on {target.slug}; allowed: {allowed}"
         )
@@ -91,13 +93,23 @@ def _candidate(options: Namespace, problem: Problem, target: Target) -> Candidat
         return Candidate(
             problem=problem.name,
             target=target.slug,
-            language=Language(target.languages[0]),
+            language=language,
             binding=Binding(options.binding),
             sources=sources,
             entry_file=_entry_file(options.entry, base, sources),
         )
     except ValidationError as error:
         raise UsageError("; ".join(fault["msg"] for fault in error.errors())) from error
+
+
+def _language(paths: Sequence[Path], target: Target) -> Language:
+    """Triton where the first file is Python, else what the target takes first."""
+    if paths[0].suffix != ".py":
+        return Language(target.languages[0])
+    if Language.TRITON.value not in target.languages:
+        allowed = ", ".join(target.languages)
+        raise UsageError(f"{paths[0].name}: {target.slug} takes no Triton; allowed: {allowed}")
+    return Language.TRITON
 
 
 def _entry_file(named: str | None, base: Path, sources: tuple[Source, ...]) -> str:

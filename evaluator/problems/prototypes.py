@@ -32,6 +32,10 @@ TYPE_HEADERS = {
     "__nv_fp8_e5m2": "cuda_fp8.h",
 }
 C_NOTE = "    // Outputs are allocated already: write every element of them."
+TRITON_NOTES = (
+    "    # Called once, when it is built: tensors have shapes and no values, only launches count.",
+    "    # Outputs are allocated already: write every element of them.",
+)
 STREAM_NOTE = "    // Launch every kernel on `stream`; do not wait for it."
 
 
@@ -95,6 +99,8 @@ def prototype(
     Raises ValueError for a binding that the language does not have.
     """
     binding, language = Binding(binding), Language(language)
+    if language is Language.TRITON and binding is Binding.C:
+        return _triton(problem)
     if binding is Binding.TVM_FFI and language is not Language.CUDA:
         raise ValueError(f"binding 'tvm-ffi' is for language 'cuda'; seen: {language.value!r}")
     write = _tvm_ffi if binding is Binding.TVM_FFI else _c
@@ -120,14 +126,14 @@ def _includes(problem: Problem, binding: Binding, language: Language) -> list[st
     return [f"#include <{header}>" for header in sorted(headers)]
 
 
-def _comment(problem: Problem) -> list[str]:
-    lines = [f"// {problem.name}: {problem.title}"]
+def _comment(problem: Problem, mark: str = "//") -> list[str]:
+    lines = [f"{mark} {problem.name}: {problem.title}"]
     for parameter in parameters(problem):
         role = "output" if parameter.is_output else "input"
         pairs = zip(parameter.axes, parameter.shape, strict=True)
         extents = ", ".join(f"{axis}={size}" for axis, size in pairs)
         kind = "scalar" if parameter.is_scalar else f"[{extents}]"
-        lines.append(f"//   {parameter.name}: {role}, {parameter.dtype.value} {kind}")
+        lines.append(f"{mark}   {parameter.name}: {role}, {parameter.dtype.value} {kind}")
     return lines
 
 
@@ -138,6 +144,29 @@ def _c(problem: Problem, language: Language) -> list[str]:
         given.append("cudaStream_t stream")
         notes = [STREAM_NOTE, C_NOTE]
     return ['extern "C" void run(', *_listed(given), ") {", *notes, "}"]
+
+
+def _triton(problem: Problem) -> str:
+    taken = [item.name for item in parameters(problem)]
+    output = next(item for item in parameters(problem) if item.is_output)
+    lines = [
+        *_comment(problem, "#"),
+        "import triton",
+        "import triton.language as tl",
+        "",
+        "",
+        "@triton.jit",
+        "def kernel(output, count, BLOCK: tl.constexpr):",
+        "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+        "    tl.store(output + at, tl.zeros((BLOCK,), tl.float32), mask=at < count)",
+        "",
+        "",
+        f"def run({', '.join(taken)}):",
+        *TRITON_NOTES,
+        f"    count = {output.name}.numel()",
+        f"    kernel[(triton.cdiv(count, 1024),)]({output.name}, count, BLOCK=1024)",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _listed(items: list[str]) -> list[str]:

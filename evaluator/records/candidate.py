@@ -21,6 +21,14 @@ class Language(StrEnum):
     TRITON = "triton"
 
 
+ENTRY_FILES = {
+    Language.CUDA: "kernel.cu",
+    Language.CPP: "kernel.cpp",
+    Language.TRITON: "kernel.py",
+}
+"""What a single source is called where its author gave it no name."""
+
+
 class Binding(StrEnum):
     C = "c"
     TVM_FFI = "tvm-ffi"

@@ -21,10 +21,13 @@ from evaluator.records.validation import FieldProblem, InvalidRecord, field_prob
 from evaluator.targets import TARGETS
 
 OUR_BINDING_FIELD = "ptxboard_binding"
-LANGUAGES = {SolutionLanguage.CUDA: Language.CUDA, SolutionLanguage.CPP: Language.CPP}
+LANGUAGES = {
+    SolutionLanguage.CUDA: Language.CUDA,
+    SolutionLanguage.CPP: Language.CPP,
+    SolutionLanguage.TRITON: Language.TRITON,
+}
 REFUSED_LANGUAGES = {
-    SolutionLanguage.TRITON: "language 'triton' is not supported yet; submit CUDA C++",
-    SolutionLanguage.PYTHON: "host code in Python is not run; submit CUDA C++",
+    SolutionLanguage.PYTHON: "host code in Python is not run; submit CUDA C++ or Triton",
     SolutionLanguage.TILELANG: "language 'tilelang' is not supported; submit CUDA C++",
 }
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -75,7 +78,12 @@ def candidate_to_solution(candidate: Candidate, *, name: str, author: str) -> So
 
 
 def our_binding(spec: BuildSpec) -> Binding:
-    """tvm-ffi where nothing is said, as FlashInfer has it; `c` where the extra field says so."""
+    """tvm-ffi where nothing is said, as FlashInfer has it; `c` where the extra field says so.
+
+    A Triton solution has no binding there, and `c` here.
+    """
+    if spec.language is SolutionLanguage.TRITON and spec.binding is None:
+        return Binding.C
     extra = spec.model_extra or {}
     return Binding.C if extra.get(OUR_BINDING_FIELD) == "c" else Binding.TVM_FFI
 
@@ -108,8 +116,8 @@ def _target_refusals(spec: BuildSpec, slug: str) -> Iterator[FieldProblem]:
     if spec.language.value not in target.languages:
         rule = f"target {slug!r} takes language {' or '.join(target.languages)}"
         yield _refusal("spec.language", spec.language.value, rule)
-    elif our_binding(spec).value not in target.bindings:
-        rule = f"target {slug!r} takes binding {' or '.join(target.bindings)}"
+    elif our_binding(spec).value not in (allowed := target.bindings_of(spec.language.value)):
+        rule = f"target {slug!r} takes binding {' or '.join(allowed)}"
         yield _refusal("spec.binding", our_binding(spec).value, rule)
 
 

@@ -1,6 +1,6 @@
 """Submissions: the public list, one's own, and the page that carries all the evidence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -9,11 +9,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
+from evaluator.records.candidate import ENTRY_FILES, Language
 from evaluator.records.verdicts import Stage
 from evaluator.targets import TARGETS
 from leaderboard.models import Submission
 from leaderboard.refusals import Refusal
 from leaderboard.services.submissions import submission_cancel, submission_rerun
+from leaderboard.views.pages.filters import choice
 from leaderboard.views.presenters.lists import listed, older_than
 from leaderboard.views.presenters.submissions import submission_view
 
@@ -78,7 +80,7 @@ def source(request: HttpRequest, submission_id: str, number: int) -> HttpRespons
     sources = found.candidate.sources
     if not 1 <= number <= len(sources):
         raise Http404(f"There is no source {number}; this submission has {len(sources)}.")
-    suffix = "cu" if found.language == "cuda" else "cpp"
+    suffix = ENTRY_FILES[Language(found.language)].rpartition(".")[2]
     response = HttpResponse(sources[number - 1].content, content_type="text/plain; charset=utf-8")
     name = f"{found.id}_{number}.{suffix}.txt"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -100,8 +102,8 @@ def _find(submission_id: str) -> Submission:
 
 
 def _list(request: HttpRequest, rows: QuerySet[Submission], *, mine: bool) -> HttpResponse:
-    state = _choice(request, "state", Submission.State.values)
-    target = _choice(request, "target", list(TARGETS))
+    state = choice(request, "state", Submission.State.values)
+    target = choice(request, "target", list(TARGETS))
     rows = rows.filter(
         **({"state": state} if state else {}), **({"target": target} if target else {})
     )
@@ -117,11 +119,3 @@ def _list(request: HttpRequest, rows: QuerySet[Submission], *, mine: bool) -> Ht
         "section": "submissions",
     }
     return render(request, "leaderboard/submission_list.html", context)
-
-
-def _choice(request: HttpRequest, name: str, allowed: Sequence[str]) -> str:
-    """A filter of the URL; Http404 names the words that it takes."""
-    value = request.GET.get(name, "")
-    if value and value not in allowed:
-        raise Http404(f"There is no {name} {value[:60]!r}. Choose one of: {', '.join(allowed)}.")
-    return value

@@ -121,6 +121,12 @@ def _prototypes(problem: Problem) -> tuple[Prototype, ...]:
                 "CUDA, binding tvm-ffi",
                 "FlashInfer-Trace's binding; existing solutions run unchanged.",
             ),
+            (
+                Language.TRITON,
+                Binding.C,
+                "Triton",
+                "Called once when it is built; its kernels and launches are what is judged.",
+            ),
         ]
     if "host" in problem.targets:
         wanted.append((Language.CPP, Binding.C, "C++, binding c", "For the development target."))
@@ -138,7 +144,7 @@ def _prototype(
         language=language,
         binding=binding,
         text=text,
-        html=highlighted(text, language="cpp"),
+        html=highlighted(text, language="python" if language is Language.TRITON else "cpp"),
     )
 
 

@@ -39,6 +39,7 @@ class SourceView:
 
 def source_view(source: Source, *, number: int, entry_file: str) -> SourceView:
     shown = source.content[:MAX_SHOWN_BYTES]
+    language = "python" if source.path.endswith(".py") else "cpp"
     return SourceView(
         number=number,
         path=source.path,
@@ -46,7 +47,7 @@ def source_view(source: Source, *, number: int, entry_file: str) -> SourceView:
         line_count=source.content.count("\n") + (not source.content.endswith("\n")),
         is_entry=source.path == entry_file,
         is_cut=len(shown) < len(source.content),
-        html=highlighted(shown, language="cpp", anchor=f"s{number}-"),
+        html=highlighted(shown, language=language, anchor=f"s{number}-"),
     )
 
 
