@@ -46,11 +46,15 @@ __global__ void mbarrier_bytes(const int* in, int* out) {
   __shared__ alignas(128) int values[64];
   __shared__ alignas(8) uint64_t object;
   const uint32_t bar = smem_address(&object), at = smem_address(values);
-  mbarrier_init(bar, 1);
-  fence_mbarrier_init();
-  mbarrier_expect(bar, 128);
-  bulk_load(at, in, 128, bar);
+  if (threadIdx.x == 32) {  // another thread, or the compiler makes one instruction of the two
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+    mbarrier_expect(bar, 128);
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
   mbarrier_arrive_expect(bar, 128);
+  bulk_load(at, in, 128, bar);
   __nanosleep(100000);
   out[64] = mbarrier_test(bar, 0);
   bulk_load(at + 128, in + 32, 128, bar);
@@ -148,7 +152,7 @@ std::string bytes() {
   Array<int> in(64), out(65, -1);
   for (int i = 0; i < 64; ++i) in[i] = 5 * i;
   in.push();
-  mbarrier_bytes<<<1, 1>>>(in.data, out.data);
+  mbarrier_bytes<<<1, 64>>>(in.data, out.data);
   out.pull();
   std::vector<int> expected = in.host;
   expected.push_back(0);
