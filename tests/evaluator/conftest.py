@@ -37,8 +37,9 @@ def make_work(tmp_path) -> MakeWork:
         entry: str | None = None,
         files: dict[str, str] | None = None,
     ) -> Work:
-        language = find_target(target).languages[0]
-        name = entry or ("kernel.cu" if language == "cuda" else "kernel.cpp")
+        first = find_target(target).languages[0]
+        name = entry or ("kernel.cu" if first == "cuda" else "kernel.cpp")
+        language = "triton" if name.endswith(".py") else first
         contents = {name: text, **(files or {})}
         candidate = Candidate(
             problem=problem,

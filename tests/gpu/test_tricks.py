@@ -19,7 +19,8 @@ pytestmark = pytest.mark.gpu
 
 CANDIDATES = Path(__file__).parent.parent / "candidates"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kernels"
-SUFFIXES = {".cu", ".cuh", ".h"}
+SUFFIXES = {".cu", ".cuh", ".h", ".py"}
+LANGUAGES = {".cu": "cuda", ".py": "triton"}
 
 
 def expectation(name: str) -> dict[str, Any]:
@@ -34,14 +35,14 @@ TRICKS = sorted(
 
 
 def evaluate(paths: list[Path], problem: str, binding: str, bench: Bench, folder: Path) -> Work:
-    entry = next(path.name for path in paths if path.suffix == ".cu")
+    entry = next(path for path in paths if path.suffix in LANGUAGES)
     candidate = Candidate(
         problem=problem,
         target="h200",
-        language="cuda",
+        language=LANGUAGES[entry.suffix],
         binding=binding,
         sources=tuple(Source(path=path.name, content=path.read_text()) for path in paths),
-        entry_file=entry,
+        entry_file=entry.name,
     )
     work = Work(
         candidate=candidate,
@@ -78,6 +79,8 @@ def test_it_gets_the_verdict_that_its_folder_names(name, gpu_bench, tmp_path):
         ("gemm_wgmma_tma.cu", "gemm_n7168_k5120", 1.0),
         ("mha_forward_wgmma.cu", "mha_with_lse_d128", 1.0),
         ("mha_forward_causal_wgmma.cu", "mha_with_lse_d128_causal", None),
+        ("gemm_triton.py", "gemm_n7168_k5120", 1.0),
+        ("mha_forward_triton.py", "mha_with_lse_d128", 1.0),
     ],
 )
 def test_an_example_kernel_passes_and_its_work_share_is_known(

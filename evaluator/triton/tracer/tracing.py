@@ -44,7 +44,7 @@ class Filtered:
 
 def trace(specification: dict[str, Any], folder: Path) -> int:
     """0 with `trace.json` and the cubins in `folder`; 1 with an error line on stderr."""
-    source = Path(specification["source"])
+    source = Path(specification["source"]).absolute()
     memory = Memory()
     recorder = Recorder(memory, folder)
     properties = Properties(**specification["device"])
