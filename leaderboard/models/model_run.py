@@ -146,7 +146,7 @@ class ModelRun(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("model_run", args=[self.id])
+        return reverse("model-run", args=[self.id])
 
     @property
     def target_record(self) -> Target:

@@ -1,5 +1,6 @@
 """Every test of the site has its own artifact folder and a doorbell that only notes the rings."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -7,19 +8,22 @@ import pytest
 from kombu.exceptions import OperationalError
 
 from evaluator.targets import TARGETS
+from examples.scripted_endpoint import ScriptedServer
 from leaderboard.services.tokens import token_create
 from tests.leaderboard.machine import Machine
+from tests.leaderboard.runs import Model
 
 
 @dataclass(slots=True)
 class Doorbell:
-    """The broker's place: rings as (queue, attempt id); `away` makes it refuse."""
+    """The broker's place: rings as (queue, id of attempt or trajectory); `away` makes it refuse."""
 
     rings: list[tuple[str, str]] = field(default_factory=list)
     away: bool = False
 
     def send_task(self, name: str, *, args: list[str], queue: str, retry: bool) -> None:
-        assert name == "ptxboard.evaluate"
+        models = queue == "models"
+        assert name == ("leaderboard.advance_trajectory" if models else "ptxboard.evaluate")
         if self.away:
             raise OperationalError("connection refused")
         self.rings.append((queue, args[0]))
@@ -37,6 +41,17 @@ def machine(problems: dict[str, object]) -> Machine:
     """A machine with a worker token that builds for and runs on every target."""
     _, secret = token_create(worker_name="lab-1", lanes=["build"], targets=list(TARGETS))
     return Machine(name="lab-1", secret=secret)
+
+
+@pytest.fixture
+def model(tmp_path: Path, settings: pytest.FixtureRequest) -> Iterator[Model]:
+    """A scripted model endpoint on this machine, which the operator allows."""
+    settings.PTXBOARD_ENDPOINT_HOSTS = ["127.0.0.1"]
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    with ScriptedServer(folder) as server:
+        server.start()
+        yield Model(server=server, folder=folder)
 
 
 @pytest.fixture

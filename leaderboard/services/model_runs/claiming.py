@@ -113,10 +113,10 @@ def still_holds(trajectory: Trajectory | None, claim: Claim) -> bool:
 
 
 @contextmanager
-def kept_alive(claim: Claim, beat_seconds: float = BEAT_SECONDS) -> Iterator[None]:
+def kept_alive(claim: Claim) -> Iterator[None]:
     """Lengthens the lease from a thread of its own while a call is under way."""
     over = threading.Event()
-    beats = threading.Thread(target=_beat, args=(claim, over, beat_seconds), daemon=True)
+    beats = threading.Thread(target=_beat, args=(claim, over), daemon=True)
     beats.start()
     try:
         yield
@@ -125,9 +125,9 @@ def kept_alive(claim: Claim, beat_seconds: float = BEAT_SECONDS) -> Iterator[Non
         beats.join()
 
 
-def _beat(claim: Claim, over: threading.Event, seconds: float) -> None:
+def _beat(claim: Claim, over: threading.Event) -> None:
     try:
-        while not over.wait(seconds):
+        while not over.wait(BEAT_SECONDS):
             _lengthen(claim)
     finally:
         connection.close()

@@ -15,7 +15,7 @@ from evaluator.agent.variants import Variant, variants_for
 from evaluator.records.base import Record, digest_of
 from evaluator.records.validation import FieldProblem, field_problems
 from evaluator.targets import TARGETS, Target
-from leaderboard.endpoints.egress import Allowed, check_url
+from leaderboard.endpoints.addresses import Allowed, check_text
 from leaderboard.endpoints.endpoint import BadEndpoint, Endpoint
 from leaderboard.endpoints.errors import EndpointError
 from leaderboard.endpoints.parameters import Api, Parameters
@@ -188,7 +188,7 @@ def _quotes(problem: FieldProblem, model: type[Record]) -> bool:
 
 def _endpoint_errors(request: EndpointRequest) -> Iterator[FieldError]:
     try:
-        check_url(request.base_url, Allowed.read(settings.PTXBOARD_ENDPOINT_HOSTS))
+        check_text(request.base_url, Allowed.read(settings.PTXBOARD_ENDPOINT_HOSTS))
     except EndpointError as refused:
         yield FieldError(pointer="base_url", message=refused.message)
     try:
