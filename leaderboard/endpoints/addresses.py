@@ -10,6 +10,7 @@ Source: special-purpose addresses from the IANA registries by way of `ipaddress`
 """
 
 import ipaddress
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -22,6 +23,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PORTS = frozenset({443, 8443})
+
+_HOST = re.compile(r"[a-z0-9_.:-]+")
 
 # Beyond what `is_global` leaves out, on any version of Python: forms that carry an IPv4 address in
 # an IPv6 one, shared address space, and a public address that clouds serve metadata from.
@@ -75,7 +78,13 @@ def _host_entry(entry: str) -> tuple[str, int | None]:
         url = httpx2.URL(f"https://{entry}")
     except httpx2.InvalidURL:
         url = httpx2.URL("")
-    if not url.host or url.path != "/" or url.userinfo or url.query or url.fragment:
+    if (
+        not _HOST.fullmatch(host_of(url))
+        or url.path != "/"
+        or url.userinfo
+        or url.query
+        or url.fragment
+    ):
         raise ValueError(
             f"PTXBOARD_ENDPOINT_HOSTS holds {entry!r}; use host, host:port, an address, or a "
             "network such as 10.1.0.0/16"

@@ -239,7 +239,7 @@ def _endpoint_error(error: BaseException) -> EndpointError:
         return EndpointError(ErrorKind.UNREACHABLE, "the connection to the endpoint failed")
     if isinstance(error, openai.APIError | anthropic.APIError):
         return Problem.of_json(None, error.body or str(error)).error()
-    if isinstance(error, ValueError):  # JSON, UTF-8, and pydantic's own
+    if isinstance(error, ValueError | RecursionError):  # of JSON, UTF-8, pydantic
         return bad_reply("the endpoint's reply is not JSON in UTF-8, or an event of it is not")
     where = traceback.extract_tb(error.__traceback__)[-1]  # names and lines, no values
     log.warning("%s at %s:%s", type(error).__name__, where.filename, where.lineno)
