@@ -6,9 +6,9 @@ unknown is None with a reason beside it.
 
 from enum import StrEnum
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from evaluator.records.base import JsonValue, Record
+from evaluator.records.base import Record
 from evaluator.records.problem import Baseline, Tolerance
 from evaluator.records.verdicts import InstructionStatus, Tier
 
@@ -306,16 +306,3 @@ class TimingEvidence(Record):
     tolerated_baseline_excess: float | None = Field(
         default=None, description="how much slower than alone the baseline may be, a share"
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _first_records_called_the_spread_noise(cls, value: JsonValue) -> JsonValue:
-        """Records of the first day had `noise` and `baseline_noise` for the samples' spread."""
-        if not isinstance(value, dict) or "baseline_noise" not in value:
-            return value
-        known = {**value, "spread": value.get("noise"), "noise": None}
-        known["baseline_spread"] = known.pop("baseline_noise")
-        low, high, ratio = (known.get(f"speedup{end}") or 0.0 for end in ("_low", "_high", ""))
-        if ratio:
-            known["noise"] = (high - low) / 2 / ratio
-        return known

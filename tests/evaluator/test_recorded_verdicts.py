@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.host.solo import LOADING
 from evaluator.judge.tolerances import GPU_EXCESS
 from evaluator.records.evaluation import AnyStageResult
 from evaluator.records.evidence import (
@@ -66,11 +65,11 @@ VERDICTS = {
     "sanitizer/h200_clean": (Verdict.PASSED, "memcheck: 0 errors"),
     "sanitizer/h200_infinite_loop": (
         Verdict.TIMEOUT,
-        "under memcheck: still running after 12 s, limit reached",
+        "under memcheck: still running after 45 s, limit reached",
     ),
     "sanitizer/h200_starved_barrier": (
         Verdict.TIMEOUT,
-        "under memcheck: still running after 12 s, limit reached",
+        "under memcheck: still running after 45 s, limit reached",
     ),
     "sanitizer/h200_out_of_bounds": (
         Verdict.SANITIZER_ERROR,
@@ -105,15 +104,27 @@ VERDICTS = {
         Verdict.PASSED,
         "1318.0 us, 1.024x of cuDNN (+-0.2%, limit 2.0%)",
     ),
+    "timing/h200_honest_plain_one_copy": (
+        Verdict.PASSED,
+        "39.4 us, 0.070x of torch (+-0.3%, limit 2.0%)",
+    ),
+    "timing/h200_timer_forger_one_copy": (
+        Verdict.TIMING_DISPUTED,
+        "reported 1026.9 us a call, but 20 calls took 42192.2 us on the judge's clock "
+        "(2109.6 us a call), at most 23018.7 us fit the report",
+    ),
     "timing/h200_timer_forger": (
         Verdict.TIMING_DISPUTED,
         "reported 1026.5 us a call, but 32 calls took 68108.6 us on the judge's clock "
         "(2128.4 us a call), at most 36354.1 us fit the report",
     ),
 }
-PASSED_TIMINGS = [name for name, (verdict, _) in VERDICTS.items() if name.startswith("timing/")][
-    :-1
+PASSED_TIMINGS = [
+    name
+    for name, (verdict, _) in VERDICTS.items()
+    if name.startswith("timing/") and verdict is Verdict.PASSED
 ]
+FORGED_TIMINGS = ["timing/h200_timer_forger", "timing/h200_timer_forger_one_copy"]
 
 
 def judged(case: str) -> AnyStageResult:
@@ -122,8 +133,6 @@ def judged(case: str) -> AnyStageResult:
     if stage == "correctness":
         return correctness.judge(CorrectnessEvidence.model_validate(value))
     if stage == "sanitizer":
-        # recorded before the host told that it loads the candidate: it had, or nothing would hang
-        value["process"]["output_tail"] = value["process"]["output_tail"] or f"{LOADING}\n"
         return sanitizer.judge(SanitizerEvidence.model_validate(value))
     return timing.judge(TimingEvidence.model_validate(value))
 
@@ -177,8 +186,9 @@ def test_the_judges_clock_as_it_is_set_today_would_pass_it_too(case):
     assert timing.judge(today).passed
 
 
-def test_the_forger_would_be_disputed_under_todays_clock_too():
-    value = json.loads((EVIDENCE / "timing/h200_timer_forger.json").read_text())["evidence"]
+@pytest.mark.parametrize("case", FORGED_TIMINGS)
+def test_the_forger_would_be_disputed_under_todays_clock_too(case):
+    value = json.loads((EVIDENCE / f"{case}.json").read_text())["evidence"]
     today = TimingEvidence.model_validate(value).model_copy(
         update={
             "tolerated_batch_excess": GPU_EXCESS.share,
