@@ -109,21 +109,24 @@ __global__ void measured_loads(const uint32_t* chain, long long* cycles) {
   long long start = now();
   for (int i = 0; i < 512; ++i) at = static_cast<volatile uint32_t*>(local)[at];
   cycles[0] = (now() - start) / 512;
+  uint32_t used = at;
   for (int pass = 0; pass < 2; ++pass) {  // 16 KiB, the second time from L1
+    at = 0;
     start = now();
     for (int i = 0; i < 128; ++i)
-      asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(at) : "l"(chain + at));
+      asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(at) : "l"(chain + at) : "memory");
+    used += at;
     cycles[1] = (now() - start) / 128;
-    at = 0;
   }
   for (int pass = 0; pass < 2; ++pass) {  // past L1: from memory, then from L2
     at = 1 << 16;
     start = now();
     for (int i = 0; i < 512; ++i)
-      asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(at) : "l"(chain + at));
+      asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(at) : "l"(chain + at) : "memory");
+    used += at;
     cycles[3 - pass] = (now() - start) / 512;
   }
-  if (at == 1) cycles[0] = 0;
+  cycles[4] = used;
 }
 
 long long median_of_nine(const std::function<long long()>& once) {
@@ -188,7 +191,7 @@ void loads() {
     chain[(1 << 16) + 16416 * i] = (1 << 16) + 16416 * ((i + 1) % 512);
   chain.push();
   Array<uint8_t> flush(size_t(256) << 20);
-  Array<long long> cycles(4);
+  Array<long long> cycles(5);
   std::vector<long long> seen[4];
   for (int run = 0; run < 9; ++run) {
     cudaMemset(flush.data, run, flush.host.size());

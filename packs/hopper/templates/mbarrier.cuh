@@ -1,5 +1,5 @@
 // mbarrier: an 8-byte object in shared memory, 8-byte aligned, that counts arrivals and bytes. All
-// functions are for one thread; `bar` is a 32-bit shared address. See contracts/mbarrier.md.
+// functions are for one thread; `bar` is a 32-bit shared address.
 #include <cstdint>
 
 namespace ptx {

@@ -1,5 +1,5 @@
-// Synchronisation inside a warp, a block and a cluster. Hopper, sm_90a. Shared memory is named by
-// its 32-bit address everywhere in this pack; smem_address() makes one.
+// Synchronisation inside a warp, a block and a cluster. Shared memory is named by its 32-bit
+// address everywhere in this pack; smem_address() makes one. Build for sm_90a (with the a).
 #include <cstdint>
 
 namespace ptx {

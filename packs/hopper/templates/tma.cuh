@@ -1,5 +1,5 @@
 // Tensor Memory Accelerator: tensor maps (host), tensor copies 1D to 5D, bulk copies (device). All
-// device functions are for one thread (not one per warp: one); rules in contracts/tensor-maps.md.
+// device functions are for one thread (one of the block, not one of each warp).
 // Needs no -lcuda: the driver function is fetched when it is first used.
 #include <cstdint>
 #include <cstdio>
@@ -92,8 +92,8 @@ __device__ inline void prefetch_tensor_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// Coordinates come as a braced list, innermost first, in elements: tma_load(dst, &map, bar, {x,
-// y}). The list's length is the map's rank. They may be negative or outside.
+// Coordinates: a braced list of int, in elements, innermost first, as long as the map's rank:
+// tma_load(dst, &map, bar, {x, y}). They may be negative or beyond the end.
 #define PTX_C1 "r"(at[0])
 #define PTX_C2 PTX_C1, "r"(at[1])
 #define PTX_C3 PTX_C2, "r"(at[2])
