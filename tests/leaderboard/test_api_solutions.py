@@ -72,7 +72,8 @@ def test_an_evaluation_inside_a_solution_is_not_taken(problems, alice_api):
     ("change", "pointer", "part"),
     [
         ({"spec__language": "cutile"}, "solution.spec.language", "'cuda'"),
-        ({"spec__language": "triton"}, "solution.spec.language", "not supported"),
+        ({"spec__language": "python"}, "solution.spec.language", "is not run"),
+        ({"spec__language": "triton"}, "solution.spec.binding", "takes binding c"),
         ({"spec__binding": "torch"}, "solution.spec.binding", "'torch' is not run"),
         ({"spec__entry_point": "kernel.cu"}, "solution.spec.entry_point", "file::symbol"),
         ({"spec__entry_point": "a::b::c"}, "solution.spec.entry_point", "file::symbol"),
