@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import URLPattern, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
-from leaderboard.api import artifacts, catalogue, model_runs, submissions, worker
+from leaderboard.api import artifacts, catalogue, model_runs, packs, submissions, worker
 
 app_name = "api"
 
@@ -87,6 +87,8 @@ urlpatterns = [
     *both("v1/turns/<int:turn_id>", model_runs.TurnOne.as_view(), "turn"),
     *both("v1/problems", catalogue.ProblemList.as_view(), "problems"),
     *both("v1/problems/<str:name>", catalogue.ProblemOne.as_view(), "problem"),
+    *both("v1/packs", packs.PackList.as_view(), "packs"),
+    *both("v1/packs/<str:name>", packs.PackOne.as_view(), "pack"),
     *both("v1/targets", catalogue.TargetList.as_view(), "targets"),
     *both("v1/workers", catalogue.WorkerList.as_view(), "workers"),
     path(
