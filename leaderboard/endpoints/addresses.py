@@ -102,7 +102,10 @@ def port_of(url: httpx2.URL) -> int:
 
 
 def check_text(text: str, allowed: Allowed) -> None:
-    """What an address shows without asking anyone. Raises EndpointError REFUSED_ADDRESS."""
+    """What an address shows without asking a name server; a call judges again what it connects to.
+
+    Raises EndpointError REFUSED_ADDRESS.
+    """
     try:
         url = httpx2.URL(text.strip())
     except httpx2.InvalidURL:
@@ -112,6 +115,15 @@ def check_text(text: str, allowed: Allowed) -> None:
     if url.userinfo or "@" in text or "?" in text or "#" in text:
         _refuse("the endpoint's address holds a user name, a query or a fragment; leave them out")
     check_url(url, allowed)
+    if (literal := _literal(host_of(url))) is not None:
+        judge(url, [literal], allowed)
+
+
+def _literal(host: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
 
 
 def check_url(url: httpx2.URL, allowed: Allowed) -> None:

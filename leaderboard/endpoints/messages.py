@@ -36,9 +36,9 @@ def fields(
 ) -> dict[str, Any]:
     """Keyword arguments of the call, without `stream`."""
     asked = parameters.model_dump(exclude_none=True)
-    found: dict[str, Any] = {
-        name: asked[name] for name in ("temperature", "top_p", "top_k", "thinking") if name in asked
-    }
+    found: dict[str, Any] = {}
+    if parameters.thinking is not None:
+        found["thinking"] = asked["thinking"]
     if parameters.stop:
         found["stop_sequences"] = list(parameters.stop)
     if parameters.reasoning_effort is not None:
@@ -47,6 +47,8 @@ def fields(
         found["metadata"] = {"user_id": label}
     if system := "\n\n".join(each.content for each in messages if each.role == "system"):
         found["system"] = system
+    # the client has no arguments for these any more; older models and other servers take them
+    sampling = {name: asked[name] for name in ("temperature", "top_p", "top_k") if name in asked}
     return {
         "model": endpoint.model,
         "max_tokens": parameters.max_tokens or DEFAULT_MAX_TOKENS,
@@ -56,7 +58,7 @@ def fields(
             if each.role != "system"
         ],
         **found,
-        "extra_body": dict(parameters.extra_body),
+        "extra_body": {**sampling, **parameters.extra_body},
     }
 
 

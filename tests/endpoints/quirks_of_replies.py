@@ -17,7 +17,7 @@ def echoes_key(handler: QuirkHandler) -> None:
     handler.open_stream()
     for piece in (key[:7], key[7:], f" {key}\0\ud800"):
         handler.say({**chunk({"content": piece, "reasoning_content": piece}), "model": key})
-    handler.say(chunk({}, key))
+    handler.say({**chunk({}, key), "model": key})
 
 
 @quirk

@@ -77,6 +77,8 @@ def test_a_public_address_is_known(text):
         ("", "is not a URL such as"),
         ("http://example.org/v1", "use https"),
         ("http://127.0.0.1:6379", "use https"),
+        ("https://127.0.0.1/v1", "may not connect to 127.0.0.1"),
+        ("https://[::ffff:a9fe:a9fe]/v1", "may not connect to ::ffff:a9fe:a9fe"),
         ("https://example.org:22/v1", "port 22 is only for hosts that the operator allows"),
     ],
 )

@@ -3,12 +3,10 @@
 The key is in no error: what was seen in it, in unknown fields or in the body whole is not quoted.
 """
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
-import httpx2
 from django.conf import settings
 from pydantic import Field, SecretStr, ValidationError
 
@@ -17,7 +15,7 @@ from evaluator.agent.variants import Variant, variants_for
 from evaluator.records.base import Record, digest_of
 from evaluator.records.validation import FieldProblem, field_problems
 from evaluator.targets import TARGETS, Target
-from leaderboard.endpoints.addresses import Allowed, check_text, judge
+from leaderboard.endpoints.addresses import Allowed, check_text
 from leaderboard.endpoints.endpoint import BadEndpoint, Endpoint
 from leaderboard.endpoints.errors import EndpointError
 from leaderboard.endpoints.parameters import Api, Parameters
@@ -190,7 +188,7 @@ def _quotes(problem: FieldProblem, model: type[Record]) -> bool:
 
 def _endpoint_errors(request: EndpointRequest) -> Iterator[FieldError]:
     try:
-        _check_address(request.base_url)
+        check_text(request.base_url, Allowed.read(settings.PTXBOARD_ENDPOINT_HOSTS))
     except EndpointError as refused:
         yield FieldError(pointer="base_url", message=refused.message)
     try:
@@ -199,21 +197,6 @@ def _endpoint_errors(request: EndpointRequest) -> Iterator[FieldError]:
         yield FieldError(pointer=refused.field, message=str(refused))
     for message in request.parameters.misfits(request.api):
         yield FieldError(pointer="parameters", message=message)
-
-
-def _check_address(base_url: str) -> None:
-    """What can be told without asking a name server; a call judges again what it connects to.
-
-    Raises EndpointError.
-    """
-    allowed = Allowed.read(settings.PTXBOARD_ENDPOINT_HOSTS)
-    check_text(base_url, allowed)
-    url = httpx2.URL(base_url.strip())
-    try:
-        address = ipaddress.ip_address(url.host)
-    except ValueError:
-        return
-    judge(url, [address], allowed)
 
 
 def _problem_errors(request: RunRequest, problems: list[Problem | None]) -> Iterator[FieldError]:
