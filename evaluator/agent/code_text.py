@@ -5,7 +5,7 @@ runs to the end of the text, so that a pass over any text is linear.
 """
 
 import re
-from collections.abc import Iterator
+from collections import deque
 from enum import StrEnum
 
 
@@ -17,16 +17,16 @@ class Syntax(StrEnum):
 TOKENS = {
     Syntax.C: re.compile(
         r"//[^\n]*"
-        r"|(?P<long>/\*(?:.*?\*/|.*))"
-        r'|(?P<raw>R"(?P<mark>[^()\\\s"]{0,16})\((?:.*?\)(?P=mark)"|.*))'
+        r"|/\*(?:.*?\*/|(?P<comment>.*))"
+        r'|R"(?P<mark>[^()\\\s"]{0,16})\((?:.*?\)(?P=mark)"|(?P<raw>.*))'
         r'|"(?:[^"\\\n]|\\.)*"'
         r"|'(?:[^'\\\n]|\\.)*'",
         re.DOTALL,
     ),
     Syntax.PYTHON: re.compile(
         r"#[^\n]*"
-        r'|(?P<long>"""(?:(?:[^\\]|\\.)*?"""|.*))'
-        r"|(?P<raw>'''(?:(?:[^\\]|\\.)*?'''|.*))"
+        r'|"""(?:(?:[^\\]|\\.)*?"""|(?P<comment>.*))'
+        r"|'''(?:(?:[^\\]|\\.)*?'''|(?P<raw>.*))"
         r'|"(?:[^"\\\n]|\\.)*"'
         r"|'(?:[^'\\\n]|\\.)*'",
         re.DOTALL,
@@ -35,11 +35,18 @@ TOKENS = {
 LINKAGE = '"C"'
 
 
-def open_spans(text: str, start: int, syntax: Syntax) -> Iterator[tuple[int, int]]:
-    """Where comments and strings that may hold line ends begin and end, one after the other."""
-    for token in TOKENS[syntax].finditer(text, start):
-        if token["long"] or token["raw"]:
-            yield token.span()
+def ender_of_open(text: str, start: int, end: int, syntax: Syntax) -> str | None:
+    """What ends the comment or the string of several lines that is open at `end`; None if none is.
+
+    start  where code begins that is in neither
+    """
+    tokens = deque(TOKENS[syntax].finditer(text, start, end), maxlen=1)
+    last = tokens[0] if tokens else None
+    if last is None or (last["comment"] is None and last["raw"] is None):
+        return None
+    if syntax is Syntax.PYTHON:
+        return '"""' if last["raw"] is None else "'''"
+    return "*/" if last["raw"] is None else f'){last["mark"]}"'
 
 
 def code_only(text: str, syntax: Syntax) -> str:

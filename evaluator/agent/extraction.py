@@ -72,7 +72,7 @@ def extract(
     reasoning      text that the server kept apart from the answer
     language       `cuda`, `cpp` or `triton`
     """
-    text = _plain(answer)
+    text, finish_reason = _plain(answer), (finish_reason or "").lower() or None
     thinking = split_thinking(text)
     if not thinking.answer.strip():
         return _without_answer(thinking, reasoning, finish_reason)

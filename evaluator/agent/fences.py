@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluator.agent.code_text import Syntax, open_spans
+from evaluator.agent.code_text import Syntax, ender_of_open
 
 TAGS = r"(?:<[A-Za-z][\w.:-]*(?:[ \t][^<>\n]*)?>[ \t]*)*"
 OPENING = re.compile(
@@ -32,7 +32,9 @@ C_TAGS = frozenset(
     | {"cuda-cpp", *(f"c++{year}" for year in (11, 14, 17, 20, 23))}
 )
 PYTHON_TAGS = frozenset({"python", "python3", "py", "py3", "triton"})
-MOST_LOOKED_INTO = 64
+TAB = 4
+MOST_UNENDING = 4
+"""Blocks with a comment that never ends: each costs a pass over the rest of the text."""
 TITLE_CHARACTERS = 120
 
 
@@ -59,13 +61,15 @@ def find_blocks(text: str, syntax: Syntax) -> tuple[Block, ...]:
 def _blocks(text: str, syntax: Syntax) -> Iterator[Block]:
     position, number = 0, 0
     line, counted = 1, 0
+    patience = MOST_UNENDING
     while opening := OPENING.search(text, position):
         number += 1
         line += text.count("\n", counted, opening.start())
         counted = opening.start()
         start = min(opening.end() + 1, len(text))
-        inside = _syntax(opening["info"], syntax) if number <= MOST_LOOKED_INTO else None
-        closing = _closing(text, start, opening["fence"], inside)
+        inside = _syntax(opening["info"], syntax) if patience else None
+        closing, ends = _closing(text, start, opening["fence"], inside)
+        patience -= 0 if ends else 1
         body = text[start : closing.start() if closing else len(text)]
         yield _block(opening, body, number=number, line=line, closed=closing is not None)
         if closing is None:
@@ -81,24 +85,31 @@ def _syntax(info: str, default: Syntax) -> Syntax | None:
     return Syntax.PYTHON if tag in PYTHON_TAGS else (None if tag else default)
 
 
-def _closing(text: str, start: int, fence: str, syntax: Syntax | None) -> re.Match[str] | None:
-    """The line that closes the block; the first by Markdown's rules if comments never end."""
-    spans = open_spans(text, start, syntax) if syntax else iter(())
-    span = next(spans, None)
+def _closing(
+    text: str, start: int, fence: str, syntax: Syntax | None
+) -> tuple[re.Match[str] | None, bool]:
+    """The line that closes the block, and whether the comments and strings in it end.
+
+    Where they never do, it is the first line that closes by Markdown's rules.
+    """
     first: re.Match[str] | None = None
     for found in CLOSING.finditer(text, start):
         if found["fence"][0] != fence[0] or len(found["fence"]) < len(fence):
             continue
         first = first or found
-        while span and span[1] <= found.start():
-            span = next(spans, None)
-        if span is None or found.start() < span[0]:
-            return found
-    return first
+        if found.start() < start:
+            continue
+        ender = ender_of_open(text, start, found.start(), syntax) if syntax else None
+        if ender is None:
+            return found, True
+        start = text.find(ender, found.start()) + len(ender)
+        if start < len(ender):
+            return first, False
+    return None, True
 
 
 def _block(opening: re.Match[str], body: str, *, number: int, line: int, closed: bool) -> Block:
-    code = _without_indent(body, len(opening["indent"].expandtabs(4)))
+    code = _without_indent(body, len(opening["indent"].expandtabs(TAB)))
     first, _, rest = code.partition("\n")
     named = first if BARE_LINE.fullmatch(first) else ""
     tag, file_name = _tag_and_file(opening["info"])
@@ -114,9 +125,19 @@ def _block(opening: re.Match[str], body: str, *, number: int, line: int, closed:
 
 
 def _without_indent(body: str, width: int) -> str:
+    """At most `width` columns less in each line; tabs stand at multiples of TAB columns."""
     if not width:
         return body
-    return re.sub(rf"^[ \t]{{1,{width}}}", "", body, flags=re.MULTILINE)
+    return "\n".join(_dedented(line, width) for line in body.split("\n"))
+
+
+def _dedented(line: str, width: int) -> str:
+    column = 0
+    for place, character in enumerate(line):
+        if column >= width or character not in " \t":
+            return " " * (column - width) + line[place:]
+        column += 1 if character == " " else TAB - column % TAB
+    return ""
 
 
 def _tag_and_file(info: str) -> tuple[str, str | None]:
