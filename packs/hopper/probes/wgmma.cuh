@@ -168,7 +168,11 @@ template <int N, Input INPUT, int SWIZZLE, Major MAJOR_A, Major MAJOR_B>
 void check_shared() {
   const std::string name = text("wgmma_shared_%s_n%d_swizzle%d_%s_%s", name_of(INPUT), N, SWIZZLE,
                                 MAJOR_A == K_MAJOR ? "k" : "m", MAJOR_B == K_MAJOR ? "k" : "n");
-  probe(name.c_str(), {"wgmma_ss", "wgmma_fence", "wgmma_commit", "wgmma_wait"},
+  const char* layout_a = MAJOR_A == K_MAJOR ? "k_major" : "mn_major";
+  const char* layout_b = MAJOR_B == K_MAJOR ? "k_major" : "mn_major";
+  if (SWIZZLE == 0) layout_a = MAJOR_A == K_MAJOR ? "k_major_plain" : "mn_major_plain";
+  if (SWIZZLE == 0) layout_b = MAJOR_B == K_MAJOR ? "k_major_plain" : "mn_major_plain";
+  probe(name.c_str(), {"wgmma_ss", "wgmma_fence", "wgmma_commit", "wgmma_wait", layout_a, layout_b},
         [] { return product<N, INPUT>(wgmma_shared<N, INPUT, SWIZZLE, MAJOR_A, MAJOR_B>); });
 }
 
