@@ -103,7 +103,7 @@ class SubmissionForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["problem"].choices = _problem_choices()
+        self.fields["problem"].choices = problem_choices()
 
     @property
     def had_files(self) -> bool:
@@ -133,7 +133,7 @@ class SubmissionForm(forms.Form):
         return list(self.cleaned_data["files"])
 
 
-def _problem_choices() -> list[tuple[str, list[tuple[str, str]]]]:
+def problem_choices() -> list[tuple[str, list[tuple[str, str]]]]:
     rows = Problem.objects.current().values_list("name", "title", "development")
     groups: dict[bool, list[tuple[str, str]]] = {}
     for name, title, development in rows:

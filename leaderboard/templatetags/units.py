@@ -110,6 +110,14 @@ def grouped(count: Number) -> str:
 
 
 @register.filter
+def dollars(amount: Number) -> str:
+    """US dollars with cents, with more digits where it is less than a cent: `$0.0031`."""
+    if amount is None:
+        return DASH
+    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${significant(amount, 2)}"
+
+
+@register.filter
 def scientific(value: Number) -> str:
     """Errors span decades, so they are set as `3.1e-03`; zero stays `0`."""
     if value is None:

@@ -1,13 +1,16 @@
-"""Submissions in a list: newest first, one query a page, no counting."""
+"""Rows in a list: newest first, one query a page, no counting."""
 
 import uuid
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db.models import Q, QuerySet
 
-from leaderboard.models import Submission
+from leaderboard.models import ModelRun, Submission
 from leaderboard.views.presenters.states import submission_badge
 from leaderboard.views.presenters.words import Badge
+
+Row = TypeVar("Row", Submission, ModelRun)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +32,10 @@ def listed(submission: Submission) -> Listed:
     )
 
 
-def older_than(rows: QuerySet[Submission], mark: str) -> QuerySet[Submission]:
-    """Rows after the submission whose id is `mark` in newest-first order; all for another text."""
+def older_than(rows: QuerySet[Row], mark: str) -> QuerySet[Row]:
+    """Rows after the one whose id is `mark` in newest-first order; all for another text."""
     try:
-        last = Submission.objects.filter(pk=uuid.UUID(mark)).only("created_at").first()
+        last = rows.model.objects.filter(pk=uuid.UUID(mark)).only("created_at").first()
     except ValueError:
         return rows
     if last is None:

@@ -1,5 +1,6 @@
-"""A board as rows of plain values, for CSV; text that begins like a formula is disarmed."""
+"""Boards and turns as rows of plain values, for CSV; text like a formula is disarmed."""
 
+from leaderboard.models import Turn
 from leaderboard.views.presenters.boards import BoardRow
 
 BOARD_COLUMNS = (
@@ -26,6 +27,32 @@ BOARD_COLUMNS = (
     "trust",
     "scoring_version",
     "submitted_at",
+)
+TURN_COLUMNS = (
+    "variant",
+    "trajectory",
+    "turn",
+    "repeat",
+    "excluded",
+    "excluded_reason",
+    "extraction_state",
+    "verdict",
+    "speedup",
+    "instruction_status",
+    "prompt_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "cached_tokens",
+    "cost_usd",
+    "finish_reason",
+    "submission",
+    "shared",
+    "called_at",
+    "replied_at",
+    "closed_at",
+    "request_digest",
+    "call_digest",
+    "digest",
 )
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -57,6 +84,37 @@ def board_cells(row: BoardRow, problem: str, target: str) -> tuple[object, ...]:
         one.trust,
         one.scoring_version,
         one.submission.created_at.isoformat(),
+    )
+
+
+def turn_cells(turn: Turn) -> tuple[object, ...]:
+    """One value a column; an unknown value is empty."""
+    trajectory = turn.trajectory
+    return (
+        trajectory.variant.slug,
+        trajectory.number,
+        turn.number,
+        turn.repeat,
+        turn.excluded,
+        turn.excluded_reason,
+        turn.extraction_state,
+        turn.verdict,
+        turn.speedup,
+        turn.instruction_status,
+        turn.prompt_tokens,
+        turn.completion_tokens,
+        turn.reasoning_tokens,
+        turn.cached_tokens,
+        turn.cost_usd,
+        turn.finish_reason,
+        str(turn.submission_id or ""),
+        turn.is_shared,
+        turn.called_at.isoformat(),
+        turn.replied_at.isoformat(),
+        turn.closed_at.isoformat() if turn.closed_at else None,
+        turn.request_digest,
+        turn.call_digest,
+        turn.digest,
     )
 
 
