@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypedDict
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -33,6 +34,14 @@ LEVEL_WORDS = {
     Level.CONTRACTS: "+ contracts",
     Level.SCHEDULE: "+ schedules",
 }
+
+
+class Reading(TypedDict):
+    """What the renderer knows of the text that it is at."""
+
+    title: str
+    sources: frozenset[str]
+    region_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +129,7 @@ def _part_view(part: Part, pack: Pack, level: Level) -> PartView:
         token_count=part.token_count,
         is_shown=is_shown,
         is_code=is_code,
-        html=_html(part.text, is_code, pack.sources) if is_shown else mark_safe(""),
+        html=_html(part, pack.sources) if is_shown else mark_safe(""),
     )
 
 
@@ -129,11 +138,12 @@ def source_anchor(source_id: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _html(text: str, is_code: bool, sources: Sequence[SourceLink]) -> SafeString:
-    if is_code:
-        return highlighted(text, language="cpp")
+def _html(part: Part, sources: tuple[SourceLink, ...]) -> SafeString:
+    if part.path.suffix == ".cuh":
+        return highlighted(part.text, language="cpp")
     known = frozenset(source.id for source in sources)
-    return mark_safe(_reader().render(text, {"sources": known}))  # noqa: S308 - html is off in it
+    env = Reading(title=part.title, sources=known, region_count=0)
+    return mark_safe(_reader().render(part.text, env))  # noqa: S308 - raw HTML is off
 
 
 @lru_cache(maxsize=1)
@@ -149,22 +159,18 @@ def _reader() -> MarkdownIt:
 
 
 def _fence(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: object, env: object
+    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: object, env: Reading
 ) -> str:
-    code = highlighted(tokens[index].content, language="cpp")
     return format_html(
-        '<div class="code highlight" tabindex="0" role="region" aria-label="Code">'
+        '<div class="code highlight" tabindex="0" role="region" aria-label="{}">'
         "<pre>{}</pre></div>\n",
-        code,
+        _label(env, "Code"),
+        highlighted(tokens[index].content, language="cpp"),
     )
 
 
 def _text(
-    renderer: RendererProtocol,
-    tokens: Sequence[Token],
-    index: int,
-    options: object,
-    env: dict[str, frozenset[str]],
+    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: object, env: Reading
 ) -> str:
     """Escaped text whose [source] citations are links to the list of sources."""
     pieces = CITATION.split(tokens[index].content)
@@ -187,8 +193,19 @@ def _citation(source_id: str | None, known: frozenset[str]) -> SafeString | str:
     return format_html('<a class="cite" href="#{}">[{}]</a>', source_anchor(source_id), source_id)
 
 
-def _table_open(*_: object) -> str:
-    return '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>\n'
+def _table_open(
+    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: object, env: Reading
+) -> str:
+    return format_html(
+        '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table>\n',
+        _label(env, "Table"),
+    )
+
+
+def _label(env: Reading, what: str) -> str:
+    """Names a region that scrolls, each by another name: `Table 2 in Tensor maps`."""
+    env["region_count"] += 1
+    return f"{what} {env['region_count']} in {env['title']}"
 
 
 def _table_close(*_: object) -> str:
