@@ -10,6 +10,7 @@ import zlib
 from datetime import datetime
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import models
@@ -37,6 +38,7 @@ class ModelRun(models.Model):
     """One problem on one target; a request for several problems makes several runs of one `batch`.
 
     key_ciphertext    the endpoint's key, encrypted; emptied when the run ends. Shown nowhere
+    endpoint_digest   of the whole `base_url`, where a run was taken in and only its host is known
     parameters        what is sent with every call, as `leaderboard.endpoints.parameters` has it
     prices            US dollars per million tokens, as the owner gave them; None: cost is unknown
     limit_*           budgets, None: no limit. Checked before each call; calls under way end
@@ -70,6 +72,7 @@ class ModelRun(models.Model):
     model = models.CharField(max_length=200)
     api = models.CharField(max_length=30)
     base_url = models.CharField(max_length=500)
+    endpoint_digest = models.CharField(max_length=64, blank=True, editable=False)
     key_ciphertext = models.TextField(blank=True, editable=False)
     key_deleted_at = models.DateTimeField(null=True, blank=True)
     parameters = models.JSONField(default=dict, blank=True)
@@ -161,6 +164,14 @@ class ModelRun(models.Model):
         return self.state in self.GOING_STATES
 
     @property
+    def endpoint_host(self) -> str:
+        """The endpoint's host, all of its address that is public; "" where there is none."""
+        try:
+            return urlsplit(self.base_url).hostname or ""
+        except ValueError:
+            return ""
+
+    @property
     def settings_digest(self) -> str:
         return digest_of(self.settings_record)
 
@@ -172,7 +183,7 @@ class ModelRun(models.Model):
             "run": str(self.pk),
             "model": self.model,
             "api": self.api,
-            "endpoint_digest": digest_of(self.base_url),
+            "endpoint_digest": self.endpoint_digest or digest_of(self.base_url),
             "parameters": self.parameters,
             "problem": self.problem.name,
             "problem_digest": self.problem.digest,

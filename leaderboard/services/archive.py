@@ -5,6 +5,7 @@ larger files than a bundle ever holds. Sizes are checked as declared, and zipfil
 is declared. Not covered: who wrote it; a bundle carries digests, no signature.
 """
 
+import io
 import stat
 import zipfile
 import zlib
@@ -20,20 +21,29 @@ class BrokenBundle(ValueError):
     """A bundle that does not verify; the message names the file, what was seen and expected."""
 
 
-def archive_files(path: Path) -> dict[str, bytes]:
-    """Every file of the archive by name. Raises BrokenBundle."""
+def archive_files(path: Path, *, most: int | None = None) -> dict[str, bytes]:
+    """Every file of the archive by name, at most `most` or MAX_FILES. Raises BrokenBundle."""
+    return _files(path.name, path, most or MAX_FILES)
+
+
+def inner_files(name: str, data: bytes) -> dict[str, bytes]:
+    """Every file of an archive that lies in another. Raises BrokenBundle."""
+    return _files(name, io.BytesIO(data), MAX_FILES)
+
+
+def _files(name: str, source: Path | io.BytesIO, most: int) -> dict[str, bytes]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(source) as archive:
             entries = archive.infolist()
-            _check_entries(path.name, entries)
+            _check_entries(name, entries, most)
             return {entry.filename: archive.read(entry) for entry in entries}
     except (OSError, zipfile.BadZipFile, RuntimeError, EOFError, zlib.error) as error:
-        raise BrokenBundle(f"{path.name}: not a readable archive: {error}") from error
+        raise BrokenBundle(f"{name}: not a readable archive: {error}") from error
 
 
-def _check_entries(name: str, entries: list[zipfile.ZipInfo]) -> None:
-    if len(entries) > MAX_FILES:
-        raise BrokenBundle(f"{name}: holds {len(entries)} files, at most {MAX_FILES}")
+def _check_entries(name: str, entries: list[zipfile.ZipInfo], most: int) -> None:
+    if len(entries) > most:
+        raise BrokenBundle(f"{name}: holds {len(entries)} files, at most {most}")
     seen: set[str] = set()
     for entry in entries:
         if problem := _problem_of(entry, seen):

@@ -47,14 +47,22 @@ class BundleFile:
     data: bytes | None = None
     source: Path | None = None
     sha256: str = ""
+    packing: int = zipfile.ZIP_DEFLATED
+
+    @property
+    def is_artifact(self) -> bool:
+        return self.path.startswith("artifacts/")
 
     @property
     def digest(self) -> str:
         return self.sha256 or sha256_hex(self.data or b"")
 
 
-def bundle_write(*, submission: Submission, out: IO[bytes]) -> None:
-    """Write the archive; equal submissions give equal bytes."""
+def bundle_write(*, submission: Submission, out: IO[bytes], artifacts: bool = True) -> None:
+    """Write the archive; equal submissions give equal bytes.
+
+    Without `artifacts` the manifest still names them: whoever asks so keeps them elsewhere.
+    """
     files = list(bundle_files(submission))
     manifest = {
         "format": FORMAT,
@@ -63,9 +71,10 @@ def bundle_write(*, submission: Submission, out: IO[bytes]) -> None:
     }
     made = submission.created_at.timetuple()[:6]
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, made, BundleFile(path="manifest.json", data=_pretty(manifest)))
+        add_file(archive, made, BundleFile(path="manifest.json", data=pretty(manifest)))
         for file in files:
-            _add(archive, made, file)
+            if artifacts or not file.is_artifact:
+                add_file(archive, made, file)
 
 
 def bundle_bytes(*, submission: Submission) -> bytes:
@@ -74,9 +83,9 @@ def bundle_bytes(*, submission: Submission) -> bytes:
     return out.getvalue()
 
 
-def _add(archive: zipfile.ZipFile, made: tuple[int, ...], file: BundleFile) -> None:
+def add_file(archive: zipfile.ZipFile, made: tuple[int, ...], file: BundleFile) -> None:
     info = zipfile.ZipInfo(file.path, made)  # type: ignore[arg-type]
-    info.compress_type = zipfile.ZIP_DEFLATED
+    info.compress_type = file.packing
     info.external_attr = 0o644 << 16
     with archive.open(info, "w") as target:
         if file.source is None:
@@ -94,7 +103,7 @@ def bundle_files(submission: Submission) -> Iterator[BundleFile]:
     evaluation = Evaluation.objects.filter(job=job).first() if job else None
     yield BundleFile(path="README.txt", data=README.encode())
     yield BundleFile(
-        path="submission.json", data=_pretty(submission_summary(submission, job, evaluation))
+        path="submission.json", data=pretty(submission_summary(submission, job, evaluation))
     )
     yield BundleFile(path="problem.json", data=submission.problem.record_json.encode())
     yield BundleFile(path="candidate.json", data=submission.candidate_json.encode())
@@ -221,5 +230,5 @@ def _time(value: datetime | None) -> str | None:
     return value.isoformat() if value else None
 
 
-def _pretty(value: Any) -> bytes:
+def pretty(value: Any) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -1,6 +1,7 @@
 """Taking a bundle in: nothing is believed before digests and chain are checked."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -51,11 +52,20 @@ class Bundle:
 
 def bundle_read(path: Path) -> Bundle:
     """Raises BrokenBundle where a digest, the chain or the verdict does not hold."""
-    files = archive_files(path)
-    _check_manifest(path.name, files)
-    _check_artifacts(path.name, files)
+    return bundle_of(path.name, archive_files(path))
+
+
+def bundle_of(
+    name: str, files: dict[str, bytes], *, not_kept: Collection[str] = frozenset()
+) -> Bundle:
+    """The bundle of these files, verified; `not_kept`: digests of artifacts that may be missing.
+
+    Raises BrokenBundle as `bundle_read` does.
+    """
+    _check_manifest(name, files, not_kept)
+    _check_artifacts(name, files)
     if "record.json" not in files:
-        raise BrokenBundle(f"{path.name}: holds no record.json: it was never evaluated")
+        raise BrokenBundle(f"{name}: holds no record.json: it was never evaluated")
     stages = [
         strict_loads(data) for name, data in sorted(files.items()) if name.startswith("stages/")
     ]
@@ -67,16 +77,26 @@ def bundle_read(path: Path) -> Bundle:
         stages=stages,
         record=EvaluationRecord.from_json(files["record.json"]),
     )
-    _check_chain(path.name, bundle)
+    _check_chain(name, bundle)
     return bundle
 
 
-def _check_manifest(name: str, files: dict[str, bytes]) -> None:
+def _check_manifest(name: str, files: dict[str, bytes], not_kept: Collection[str]) -> None:
+    listed = manifest_of(name, files, FORMAT)["files"]
+    check_files(name, files, {path: one for path, one in listed.items() if one not in not_kept})
+
+
+def manifest_of(name: str, files: dict[str, bytes], expected: str) -> dict[str, Any]:
+    """The manifest, of the expected format. Raises BrokenBundle."""
     manifest = strict_loads(files.get("manifest.json", b"{}"))
-    if manifest.get("format") != FORMAT:
-        seen = manifest.get("format")
-        raise BrokenBundle(f"{name}: manifest.json has format {seen!r}, expected {FORMAT!r}")
-    listed = manifest["files"]
+    seen = manifest.get("format") if isinstance(manifest, dict) else None
+    if seen != expected:
+        raise BrokenBundle(f"{name}: manifest.json has format {seen!r}, expected {expected!r}")
+    return dict(manifest)
+
+
+def check_files(name: str, files: dict[str, bytes], listed: dict[str, str]) -> None:
+    """Each file is listed with its digest, and nothing else is there. Raises BrokenBundle."""
     if extra := sorted(set(files) - set(listed) - {"manifest.json"}):
         raise BrokenBundle(f"{name}: {extra[0]} is not in the manifest")
     for path, expected in listed.items():

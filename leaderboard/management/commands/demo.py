@@ -75,6 +75,8 @@ class Command(BaseCommand):
             self.say("Recorded evaluations")
             for bundle in sorted(RECORDED.glob("*.zip")):
                 call_command("load_evaluations", str(bundle), verbosity=0)
+            for bundle in sorted((RECORDED / "runs").glob("*.zip")):
+                call_command("load_model_run", str(bundle), verbosity=0)
         token_file = settings.PTXBOARD_VAR / "demo_token"
         call_command("demo_user", token_file=str(token_file), verbosity=0)
         return token_file

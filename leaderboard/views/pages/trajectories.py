@@ -16,7 +16,7 @@ from leaderboard.services.model_runs.control import (
     trajectory_hold,
 )
 from leaderboard.views.presenters.prompts import conversation, parameters_of
-from leaderboard.views.presenters.runs import endpoint_host, grid_row, trajectory_badge
+from leaderboard.views.presenters.runs import grid_row, trajectory_badge
 from leaderboard.views.presenters.turns import prompt_messages, sums, turn_row, turn_view
 
 TEXT = "text/plain; charset=utf-8"
@@ -30,7 +30,6 @@ def trajectory(request: HttpRequest, trajectory_id: str) -> HttpResponse:
         "trajectory": found,
         "run": found.run,
         "badge": trajectory_badge(found),
-        "host": endpoint_host(found.run),
         "rows": [turn_row(one) for one in turns],
         "grid": grid_row(found, turns, found.run),
         "sums": sums(turns),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
-from urllib.parse import urlsplit
 
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 
@@ -34,14 +33,6 @@ def trajectory_badge(trajectory: Trajectory) -> Badge:
     if trajectory.held and trajectory.state == Trajectory.State.WAITING:
         return HELD
     return TRAJECTORY_STATES[Trajectory.State(trajectory.state)]
-
-
-def endpoint_host(run: ModelRun) -> str:
-    """The host of the endpoint and nothing else of its address; "" where there is none to show."""
-    try:
-        return urlsplit(run.base_url).hostname or ""
-    except ValueError:
-        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,10 +194,6 @@ class RunView:
     @property
     def badge(self) -> Badge:
         return run_badge(self.run)
-
-    @property
-    def host(self) -> str:
-        return endpoint_host(self.run)
 
     @cached_property
     def groups(self) -> tuple[GridGroup, ...]:

@@ -34,6 +34,16 @@ class ArtifactLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostArtifact:
+    """Named by a record, but not kept here: a bundle may leave the built library out."""
+
+    stage: str
+    role: str
+    sha256: str
+    byte_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """`result` is None where the record has a format that this version cannot read."""
 
@@ -133,6 +143,21 @@ class SubmissionView:
             ArtifactLink(stage=record.stage, **artifact_json(use))
             for record in self.records
             for use in record.stage_artifacts.all()
+        )
+
+    @property
+    def lost_artifacts(self) -> tuple[LostArtifact, ...]:
+        here = {one.sha256 for one in self.artifacts}
+        return tuple(
+            LostArtifact(
+                stage=result.stage.value,
+                role=one.role,
+                sha256=one.sha256,
+                byte_count=one.byte_count,
+            )
+            for result in self.results
+            for one in result.artifacts
+            if one.sha256 not in here
         )
 
     @property
