@@ -42,11 +42,11 @@ SCHEDULED: dict[tuple[Arch, Family], tuple[Variant, ...]] = {
     ),
     (Arch.BLACKWELL, Family.MHA_FORWARD): (
         _one("fa4-forward", "FlashAttention-4-like forward"),
-        _one("fa4-forward-pingpong", "FlashAttention-4-like forward, two tiles in turn"),
+        _one("fa4-forward-lazy", "FlashAttention-4-like forward, lazy rescaling"),
     ),
     (Arch.BLACKWELL, Family.MHA_BACKWARD): (
         _one("fa4-backward", "FlashAttention-4-like backward"),
-        _one("fa4-backward-pair", "Backward with pairs of blocks"),
+        _one("fa4-backward-two-kernels", "Backward in two kernels"),
     ),
 }
 
