@@ -6,8 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from leaderboard.endpoints.replies import Usage
 from leaderboard.models import Entrant, ModelRun, Submission, Trajectory, Turn
 from leaderboard.services.duties import reap, reconcile
+from leaderboard.services.model_runs import advancing
 from leaderboard.services.model_runs.budgets import usage_of
 from tests.leaderboard.runs import (
     RUNS,
@@ -290,6 +292,30 @@ def test_a_used_up_budget_stops_every_trajectory_before_its_next_call(
     assert all(words in one for one in Trajectory.objects.values_list("reason", flat=True))
     assert Turn.objects.count() == model.call_count == calls
     assert the_run().state == "DONE"
+
+
+def test_a_token_budget_that_cannot_be_kept_pauses_the_run_and_another_one_goes_on(
+    start, model, machine, doorbell, monkeypatch, alice_api
+):
+    ask = advancing.complete
+
+    def silent(*args, **kwargs):
+        return ask(*args, **kwargs).model_copy(update={"usage": Usage()})
+
+    monkeypatch.setattr(advancing, "complete", silent)
+    model.say("speedup 0.5", "speedup 0.6", "speedup 0.7")
+    made = start(budget={"tokens": 1_000_000})
+    play(doorbell, machine)
+    run = the_run()
+    assert run.state == "PAUSED"
+    assert run.reason.startswith("the endpoint tells no token counts")
+    assert Turn.objects.count() == 1
+    body = {"budget": {"turns": 2}}
+    assert alice_api.post(f"{made['url']}resume/", body, format="json").status_code == 200
+    play(doorbell, machine)
+    assert the_trajectory().ending == "BUDGET"
+    assert Turn.objects.count() == 2
+    assert usage_of(the_run(), timezone.now()).cost_usd is None
 
 
 def test_a_wall_time_budget_counts_no_pause(start, model, machine, doorbell, alice_api):

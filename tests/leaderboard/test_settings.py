@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
-from leaderboard.checks import check_settings
+from leaderboard.checks import check_endpoint_settings, check_settings
 from webapp.environ import env_bool, env_int, env_list, env_path, env_url, postgresql
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,13 +96,17 @@ def test_a_list_drops_blanks(monkeypatch):
             "leaderboard.E003",
         ),
         ({"PTXBOARD_EMBEDDED": False}, "leaderboard.W001"),
+        ({"PTXBOARD_ENDPOINT_HOSTS": ["http://x"]}, "leaderboard.E004"),
+        ({"PTXBOARD_SECRET_KEYS": ["secret"]}, "leaderboard.E005"),
+        ({"PTXBOARD_EMBEDDED": False}, "leaderboard.W002"),
     ],
 )
 def test_settings_that_are_wrong_together_are_told_with_a_hint(settings, change, identifier):
-    assert check_settings(None) == []
+    assert [*check_settings(None), *check_endpoint_settings(None)] == []
     for name, value in change.items():
         setattr(settings, name, value)
-    found = {message.id: message for message in check_settings(None)}
+    messages = [*check_settings(None), *check_endpoint_settings(None)]
+    found = {message.id: message for message in messages}
     assert found[identifier].hint
 
 
@@ -120,6 +124,6 @@ def test_every_queue_of_a_target_is_declared_and_a_typo_makes_none():
     from webapp.celery import app
 
     names = {queue.name for queue in app.conf.task_queues}
-    assert names == {"build", "io", "gpu.h200", "gpu.h100", "gpu.b200", "gpu.host"}
+    assert names == {"build", "io", "models", "gpu.h200", "gpu.h100", "gpu.b200", "gpu.host"}
     assert app.conf.task_create_missing_queues is False
     assert app.conf.task_acks_late is False

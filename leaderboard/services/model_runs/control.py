@@ -11,7 +11,7 @@ from evaluator.records.base import Record
 from leaderboard.endpoints.endpoint import BadEndpoint, Endpoint
 from leaderboard.endpoints.keys import encrypt
 from leaderboard.endpoints.parameters import Api
-from leaderboard.models import ModelRun, Trajectory, Turn
+from leaderboard.models import ModelRun, Submission, Trajectory, Turn
 from leaderboard.refusals import FieldError, InvalidRun, NotAllowed, RunState
 from leaderboard.services.audit import audit_append
 from leaderboard.services.model_runs.bells import ring_next
@@ -79,7 +79,9 @@ def model_run_cancel(*, run: ModelRun, user: User | None, reason: str = "") -> M
     run = _own(run, user, "cancel") if user else _held(run)
     why = reason or f"Cancelled by {user.get_username() if user else 'the site'}."
     by = user.get_username() if user else "site"
-    for trajectory in run.trajectories.open().select_related("variant"):
+    trajectories = list(run.trajectories.open().select_related("variant"))
+    _lock_submissions(trajectories)
+    for trajectory in trajectories:
         _stop(run, trajectory, why, by)
     run_close(run, ModelRun.State.CANCELLED, why)
     audit_append(actor=by, action="model-run.cancelled", subject=run.pk)
@@ -135,6 +137,15 @@ def _open_one(run: ModelRun, trajectory: Trajectory) -> Trajectory:
     if not held.is_open:
         raise RunState(f"the trajectory has ended: {held.ending}")
     return held
+
+
+def _lock_submissions(trajectories: list[Trajectory]) -> None:
+    """All of them before the first entry of the audit's chain: a worker that completes one of them
+    holds its row and then waits for the chain, and must not wait for us.
+    """
+    waiting = Turn.objects.filter(trajectory__in=trajectories, closed_at=None)
+    rows = Submission.objects.filter(pk__in=waiting.values("submission")).order_by("pk")
+    list(rows.select_for_update(of=("self",)).only("pk"))
 
 
 def _stop(run: ModelRun, trajectory: Trajectory, why: str, by: str) -> None:

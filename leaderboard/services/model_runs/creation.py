@@ -56,6 +56,8 @@ def model_runs_create(
         kept = {"idempotency_key": idempotency_key, "body_digest": seen if idempotency_key else ""}
         batch = uuid.uuid4()
         runs = tuple(_create(owner, checked, plan, batch, kept) for plan in checked.plans)
+        for run in runs:  # last of all: whoever writes the audit's chain must wait for nobody
+            _note(owner, run)
     return CreatedRuns(runs=runs, created=True)
 
 
@@ -97,14 +99,17 @@ def _create(
         _add_variant(run, checked, plan, position)
     ModelRun.objects.filter(pk=run.pk).update(digest=run.settings_digest)
     run.refresh_from_db()
+    ring_next(run)
+    return run
+
+
+def _note(owner: User, run: ModelRun) -> None:
     audit_append(
         actor=owner.get_username(),
         action="model-run.created",
         subject=run.pk,
-        detail={"model": run.model, "problem": plan.problem.name, "target": run.target},
+        detail={"model": run.model, "problem": run.problem.name, "target": run.target},
     )
-    ring_next(run)
-    return run
 
 
 def _endpoint_columns(checked: CheckedRequest) -> dict[str, Any]:

@@ -1,0 +1,125 @@
+"""A model endpoint goes in, audited trajectories come out: real site, broker, workers, compiler."""
+
+import json
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from examples.scripted_endpoint import ScriptedServer
+from leaderboard.models.stage_record import chained_digest
+from tests.product.conftest import ROOT, Product, running, wait_for
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+FAST = (ROOT / "examples/kernels/gemm_host.cpp").read_text()
+WRONG = (ROOT / "tests/candidates/host_wrong/kernel.cpp").read_text()
+KEY = "sk-canary-of-the-walk-0042"
+TRAJECTORIES = 4
+
+
+def answer(source: str, trajectory: int) -> str:
+    """Each trajectory has kernels of its own, as a model's would be."""
+    return f"Trajectory {trajectory}.\n\n```cpp\n// trajectory {trajectory}\n{source}\n```\n"
+
+
+def script(folder: Path) -> None:
+    """From what does not compile over what is wrong to what is right; one answer is no kernel."""
+    for trajectory in range(1, TRAJECTORIES + 1):
+        place = folder / "no-schedule" / str(trajectory)
+        place.mkdir(parents=True)
+        (place / "0.md").write_text(answer(FAST + "\nint broken = ;\n", trajectory))
+        (place / "1.md").write_text(answer(WRONG, trajectory))
+        (place / "2.md").write_text(answer(FAST, trajectory))
+    (folder / "default").mkdir()
+    (folder / "default" / "0.md").write_text("Here I am.")  # to the test of the connection
+    (folder / "no-schedule" / "4" / "1.md").write_text("I need more time.")
+    busy = {"status": 429, "message": "busy", "retry_after": "1", "times": 1}
+    (folder / "no-schedule" / "2" / "1.error.json").write_text(json.dumps(busy))
+
+
+def request(product: Product, path: str, body: dict | None = None) -> dict:
+    asked = urllib.request.Request(
+        path if path.startswith("http") else product.url + path,
+        data=json.dumps(body).encode() if body is not None else None,
+        headers={
+            "Authorization": f"Token {product.token}",
+            "Content-Type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(asked, timeout=60) as reply:
+        return json.loads(reply.read())
+
+
+def start(product: Product, url: str) -> dict:
+    body = {
+        "api": "openai-chat",
+        "base_url": url,
+        "model": "scripted",
+        "key": KEY,
+        "problems": ["gemm_n256_k256"],
+        "target": "host",
+        "trajectories": TRAJECTORIES,
+        "turns": 3,
+        "target_speedup": 1000,
+        "parameters": {"send_labels": True},
+        "prices": {"prompt_usd": 1, "completion_usd": 4},
+    }
+    tested = request(product, "/api/v1/model-runs/test-connection/", endpoint_of(body))
+    assert tested["ok"], tested
+    return request(product, "/api/v1/model-runs/", body)["runs"][0]
+
+
+def endpoint_of(body: dict) -> dict:
+    return {name: body[name] for name in ("api", "base_url", "model", "key")}
+
+
+def states(run: dict) -> list[list[str]]:
+    return [[turn["state"] for turn in row["turns"]] for row in run["trajectories"]]
+
+
+def check_chain(product: Product, trajectory: dict) -> None:
+    path = f"/api/v1/trajectories/{trajectory['id']}/export/?format=ptxboard"
+    exported = request(product, path)
+    previous = exported["run"]["digest"]
+    assert len(exported["turns"]) == 3
+    for turn in exported["turns"]:
+        assert chained_digest(previous, turn["call"]) == turn["call_digest"]
+        assert chained_digest(turn["call_digest"], turn["outcome"]) == turn["digest"]
+        previous = turn["digest"]
+
+
+def test_four_trajectories_go_from_broken_to_right_and_leave_an_audited_record(tmp_path):
+    script(tmp_path / "answers")
+    with (
+        ScriptedServer(tmp_path / "answers") as endpoint,
+        running(tmp_path / "var", {"PTXBOARD_ENDPOINT_HOSTS": "127.0.0.1"}) as product,
+    ):
+        endpoint.start()
+        made = start(product, endpoint.url)
+        ended = ("DONE", "FAULTED", "CANCELLED", "PAUSED")
+        wait_for(lambda: request(product, made["url"])["state"] in ended, 400, "the end of the run")
+        run = request(product, made["url"])
+        assert (run["state"], run["reason"]) == ("DONE", "")
+        assert run["endpoint"]["key"] == "deleted"
+        seen = states(run)
+        right = ("PASSED", "INCONCLUSIVE")  # a busy machine may not time well enough
+        assert [row[:2] for row in seen] == [
+            ["COMPILE_ERROR", "INCORRECT_NUMERICAL"],
+            ["COMPILE_ERROR", "INCORRECT_NUMERICAL"],
+            ["COMPILE_ERROR", "INCORRECT_NUMERICAL"],
+            ["COMPILE_ERROR", "NO_CODE"],
+        ]
+        assert all(row[2] in right for row in seen)
+        assert run["metrics"]["planned_turns"] == run["metrics"]["taken_turns"] == 12
+        assert run["metrics"]["any"]["correctness_rate"]["eighth"] == pytest.approx(4 / 12)
+        assert run["used"]["cost_usd"] > 0
+        for trajectory in run["trajectories"]:
+            check_chain(product, trajectory)
+        told = request(product, run["trajectories"][0]["url"])["turns"]
+        assert "error:" in told[0]["feedback"]
+        assert "INCORRECT_NUMERICAL" in told[1]["feedback"]
+        logs = [path.read_text() for path in (tmp_path / "var" / "log").iterdir()]
+        assert all(KEY not in text for text in logs)
+    stored = (tmp_path / "var" / "ptxboard.sqlite3").read_bytes()
+    assert KEY.encode() not in stored
