@@ -5,6 +5,9 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
+from leaderboard.endpoints.addresses import Allowed
+from leaderboard.endpoints.keys import HOW_TO_MAKE, is_secret_key
+
 
 @register()
 def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
@@ -46,6 +49,23 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="leaderboard.E003",
             )
         )
+    return found
+
+
+@register()
+def check_endpoint_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    try:
+        Allowed.read(settings.PTXBOARD_ENDPOINT_HOSTS)
+    except ValueError as error:
+        hint = "Example: PTXBOARD_ENDPOINT_HOSTS=vllm.lab:8000,10.1.0.0/16"
+        found.append(Error(f"{error}.", hint=hint, id="leaderboard.E004"))
+    if settings.PTXBOARD_SECRET_KEYS and not all(map(is_secret_key, settings.PTXBOARD_SECRET_KEYS)):
+        message = "PTXBOARD_SECRET_KEYS holds something that is no Fernet key."
+        found.append(Error(message, hint=f"Please {HOW_TO_MAKE}.", id="leaderboard.E005"))
+    if not (settings.PTXBOARD_SECRET_KEYS or settings.PTXBOARD_EMBEDDED):
+        message = "PTXBOARD_SECRET_KEYS is not set, so no model run can keep its endpoint's key."
+        found.append(Warning(message, hint=f"Please {HOW_TO_MAKE}.", id="leaderboard.W002"))
     return found
 
 

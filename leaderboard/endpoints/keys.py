@@ -20,7 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 MIN_SECRET_CHARS = 8
 REDACTED = "[key]"
-_MAKE = (
+HOW_TO_MAKE = (
     "make one with python -c "
     "'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
 )
@@ -56,15 +56,21 @@ def redact(text: str, key: str) -> str:
     return text
 
 
+def is_secret_key(text: str) -> bool:
+    try:
+        Fernet(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _fernet() -> MultiFernet:
     names = settings.PTXBOARD_SECRET_KEYS or [_kept_key(settings.PTXBOARD_VAR / "endpoint_key")]
-    try:
+    if all(map(is_secret_key, names)):
         return MultiFernet([Fernet(name) for name in names])
-    except ValueError:
-        pass
     raise ImproperlyConfigured(
         f"PTXBOARD_SECRET_KEYS holds {len(names)} keys, not all of them Fernet keys "
-        f"(32 bytes in URL-safe base64); {_MAKE}"
+        f"(32 bytes in URL-safe base64); {HOW_TO_MAKE}"
     )
 
 
@@ -73,7 +79,7 @@ def _kept_key(path: Path) -> str:
     if not settings.PTXBOARD_EMBEDDED:
         raise ImproperlyConfigured(
             "PTXBOARD_SECRET_KEYS is not set, but PTXBOARD_DATABASE_URL is; set it to a Fernet key "
-            f"that every process of the site shares; {_MAKE}"
+            f"that every process of the site shares; {HOW_TO_MAKE}"
         )
     if not path.exists():
         fresh = path.with_name(f"{path.name}.{secrets.token_hex(8)}")

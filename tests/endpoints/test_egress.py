@@ -43,8 +43,8 @@ CONNECTING = {
 }
 MAY_IMPORT = {
     "leaderboard/endpoints/addresses.py": {"httpx2"},  # reads URLs
-    "leaderboard/endpoints/clients.py": {"anthropic", "httpx2", "openai"},  # over egress's client
     "leaderboard/endpoints/egress.py": {"httpcore2", "httpx2", "socket"},
+    "leaderboard/endpoints/official.py": {"anthropic", "httpx2", "openai"},  # over egress's client
     # the demo waits for the very site that it has started
     "leaderboard/management/commands/demo.py": {"urllib.request"},
 }
