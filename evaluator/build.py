@@ -7,6 +7,7 @@ log then names files as the author does, and equal submissions give equal comman
 """
 
 import hashlib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -129,6 +130,7 @@ def lay_out(work: Work, build_plan: BuildPlan, workspace: Path) -> None:
         path = workspace / SOURCE_FOLDER / source.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(source.content.encode())
+        os.utime(path, (0, 0))  # line tables hold it, and equal sources give equal binaries
     (workspace / build_plan.entry_name).write_text(build_plan.entry_text)
 
 

@@ -339,13 +339,16 @@ def read_output(workspace: Path, name: str, *, limit_bytes: int) -> bytes | None
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise OutputRefused(f"{name}: expected a regular file, found a link: {error}") from error
+        raise OutputRefused(
+            f"{name}: expected a regular file, found a link: {error.strerror}"
+        ) from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise OutputRefused(
+            f"{name}: expected a regular file, found kind {stat.S_IFMT(status.st_mode):o}"
+        )
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OutputRefused(
-                f"{name}: expected a regular file, found kind {stat.S_IFMT(status.st_mode):o}"
-            )
         if status.st_size > limit_bytes:
             raise OutputTooLarge(f"{name}: {status.st_size} bytes, at most {limit_bytes}")
         return file.read(limit_bytes)

@@ -10,7 +10,17 @@ Source: triton 3.6's own launcher, CUDA driver API 13.0.
 from collections.abc import Iterator, Sequence
 
 from evaluator.problems.prototypes import Parameter
+from evaluator.records.flashinfer import DType
 from evaluator.triton.recording import Clear, Launch, Place, Recording, Scalar, TensorMap
+
+SCALARS = {
+    DType.FLOAT32: "float",
+    DType.INT64: "int64_t",
+    DType.INT32: "int32_t",
+    DType.INT16: "int16_t",
+    DType.INT8: "int8_t",
+    DType.BOOL: "bool",
+}
 
 PREAMBLE = """\
 // Replays the launches of a traced Triton candidate.
@@ -105,7 +115,6 @@ void launch(CUfunction function, const char* name, CUstream stream, unsigned x, 
 
 def launcher(recording: Recording, parameters: Sequence[Parameter], symbol: str) -> str:
     """The whole unit. `parameters` are the problem's, as the C binding passes them."""
-    tensors = [one for one in parameters if not one.is_scalar]
     lines = [
         PREAMBLE,
         *_images(recording),
@@ -115,7 +124,7 @@ def launcher(recording: Recording, parameters: Sequence[Parameter], symbol: str)
         "",
         f'extern "C" void {symbol}({_prototype(parameters)}) {{',
         "  static State state;",
-        f"  const CUdeviceptr parameter[] = {{{_addresses(parameters, tensors)}}};",
+        f"  const CUdeviceptr parameter[] = {{{_addresses(parameters)}}};",
         "  (void)parameter;",
     ]
     for operation in recording.operations:
@@ -156,25 +165,14 @@ def _prototype(parameters: Sequence[Parameter]) -> str:
     listed = []
     for number, one in enumerate(parameters):
         if one.is_scalar:
-            kind = "double" if one.dtype.value.startswith(("float", "bfloat")) else "int64_t"
-            listed.append(f"{_SCALARS.get(one.dtype.value, kind)} p{number}")
+            listed.append(f"{SCALARS[one.dtype]} p{number}")
         else:
             listed.append(f"{'' if one.is_output else 'const '}void* p{number}")
     return ", ".join([*listed, "CUstream stream"])
 
 
-_SCALARS = {
-    "float32": "float",
-    "int64": "int64_t",
-    "int32": "int32_t",
-    "int16": "int16_t",
-    "int8": "int8_t",
-    "bool": "bool",
-}
-
-
-def _addresses(parameters: Sequence[Parameter], tensors: Sequence[Parameter]) -> str:
-    numbers = [number for number, one in enumerate(parameters) if one in tensors]
+def _addresses(parameters: Sequence[Parameter]) -> str:
+    numbers = [number for number, one in enumerate(parameters) if not one.is_scalar]
     return ", ".join(f"reinterpret_cast<CUdeviceptr>(p{number})" for number in numbers)
 
 

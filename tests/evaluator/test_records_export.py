@@ -15,6 +15,7 @@ from evaluator.records import (
     Environment,
     EvaluationRecord,
     InvalidRecord,
+    Language,
     OutputError,
     ProcessReport,
     Score,
@@ -205,10 +206,27 @@ def test_a_solution_without_binding_is_built_for_tvm_ffi():
     assert solution_to_candidate(solution(), "h200").binding is Binding.TVM_FFI
 
 
+def test_a_triton_solution_goes_in_and_comes_out_the_same():
+    given = candidate().model_copy(update={"language": Language.TRITON})
+    written = candidate_to_solution(given, name="mine", author="alice")
+    assert (written.spec.language.value, written.spec.binding) == ("triton", None)
+    assert solution_to_candidate(written, given.target) == given
+
+
+def test_a_triton_solution_of_others_has_no_binding_and_gets_the_plain_one():
+    assert solution_to_candidate(solution(language="triton"), "h200").binding is Binding.C
+
+
 @pytest.mark.parametrize(
     ("spec", "target", "pointer", "rule"),
     [
-        ({"language": "triton"}, "h200", "spec.language", "not supported yet"),
+        ({"language": "triton"}, "host", "spec.language", "target 'host' takes language cpp"),
+        (
+            {"language": "triton", "binding": "tvm-ffi"},
+            "h200",
+            "spec.binding",
+            "target 'h200' takes binding c",
+        ),
         ({"language": "python"}, "h200", "spec.language", "Python is not run"),
         ({"language": "tilelang"}, "h200", "spec.language", "not supported"),
         ({"language": "cpp"}, "h200", "spec.language", "target 'h200' takes language cuda"),

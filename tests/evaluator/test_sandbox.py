@@ -14,6 +14,7 @@ from evaluator.records.verdicts import EvaluatorFault
 from evaluator.sandbox import (
     NOBODY,
     UNSAFE_VARIABLE,
+    OutputRefused,
     OutputTooLarge,
     Sandbox,
     read_output,
@@ -268,6 +269,12 @@ def test_without_a_sandbox_the_group_still_dies_at_the_limit():
 
 def test_it_finds_out_when_the_box_does_not_close(monkeypatch):
     assert why_broken(Sandbox(bubblewrap=None)) != ""
+
+
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OutputRefused, match="expected a regular file, found kind 40000"):
+        read_output(tmp_path, "out", limit_bytes=10)
 
 
 def test_a_link_that_a_candidate_left_is_not_followed(tmp_path):

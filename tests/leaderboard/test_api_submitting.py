@@ -97,6 +97,18 @@ def test_the_bytes_stay_as_they_were_sent(problems, alice_api):
     assert row.candidate.digest == row.candidate_digest == made["candidate"]["digest"]
 
 
+def test_a_triton_kernel_is_one_python_file_with_the_plain_binding(problems, alice_api):
+    body = h200_body(language="triton", source="def run(A, B, C): pass\n")
+    del body["binding"]
+    made = post(alice_api, body).json()
+    assert (made["language"], made["binding"]) == ("triton", "c")
+    kept = Submission.objects.get(pk=made["id"]).candidate
+    assert (kept.entry_file, [source.path for source in kept.sources]) == (
+        "kernel.py",
+        ["kernel.py"],
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "pointer", "part"),
     [
@@ -109,6 +121,11 @@ def test_the_bytes_stay_as_they_were_sent(problems, alice_api):
         ({"language": "cuda"}, "language", "'cuda' is not allowed on host; allowed: cpp"),
         ({"language": "triton"}, "language", "'triton' is not allowed"),
         ({"binding": "tvm-ffi"}, "binding", "'tvm-ffi' is not allowed on host; allowed: c"),
+        (
+            {"target": "h200", "language": "triton", "binding": "tvm-ffi"},
+            "binding",
+            "'tvm-ffi' is not allowed on h200 for triton; allowed: c",
+        ),
         ({"binding": "torch"}, "binding", "host code in Python is not run"),
         ({"source": ""}, "source", "the file is empty"),
         ({"source": None}, "source", "required"),

@@ -23,6 +23,13 @@ def test_it_prints_the_host_prototype_of_a_development_twin(client: Client, prob
     assert "development twin" in page.text
 
 
+def test_it_prints_the_triton_prototype_and_leads_to_the_form_with_it(client: Client, problems):
+    page = Page(client.get("/problems/gemm_n7168_k5120/"))
+    text = prototype(problems["gemm_n7168_k5120"].record, Binding.C, Language.TRITON)
+    assert " ".join(text.split()) in page.text
+    assert "/submit/?problem=gemm_n7168_k5120&language=triton&binding=c" in page.attributes("href")
+
+
 def test_it_states_the_base_of_its_logarithm(client: Client, problems):
     page = Page(client.get("/problems/mha_with_lse_d128/"))
     assert "LSE is in natural logarithm (base e)" in page.text

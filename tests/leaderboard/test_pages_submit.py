@@ -30,6 +30,15 @@ def test_it_asks_a_visitor_to_sign_in(client: Client, problems):
     assert response["Location"] == "/sign-in/?next=/submit/"
 
 
+def test_a_pasted_triton_kernel_is_kept_as_python(signed_in: Client):
+    signed_in.post("/submit/", {**VALID, "language": "triton", "source": "def run(A, B, C): pass"})
+    one = Submission.objects.get()
+    assert one.language == "triton"
+    assert one.candidate.entry_file == "kernel.py"
+    text = signed_in.get(f"/submissions/{one.id}/sources/1/")
+    assert f'filename="{one.id}_1.py.txt"' in text["Content-Disposition"]
+
+
 def test_it_takes_a_pasted_kernel_and_leads_to_its_page(signed_in: Client, alice: User):
     response = signed_in.post("/submit/", {**VALID, "source": KERNEL.replace("\n", "\r\n")})
     one = Submission.objects.get()

@@ -16,24 +16,31 @@ from evaluator.triton.tracer.torch_names import Properties, install
 RECORD = "trace.json"
 RESOURCES = re.compile(r"ptxas(?:-\w+)? info|.*bytes stack frame")
 OTHER_OUTPUT_CHARACTERS = 8 << 10
+LINE_CHARACTERS = 2000
 MESSAGE_CHARACTERS = 1500
 
 
 class Filtered:
-    """stdout with ptxas' resource lines whole and everything else cut."""
+    """stdout with ptxas' resource lines as they are; the rest is indented, as quoted, and cut."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._room = OTHER_OUTPUT_CHARACTERS
+        self._begun = ""
 
     def write(self, text: str) -> int:
-        for line in text.splitlines(keepends=True):
-            if RESOURCES.match(line):
-                self._stream.write(line)
-            elif self._room > 0 and line.strip():
-                self._stream.write(line[: self._room])
-                self._room -= len(line)
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._put(line)
+        self._begun = self._begun[-LINE_CHARACTERS:]
         return len(text)
+
+    def _put(self, line: str) -> None:
+        if RESOURCES.match(line):
+            self._stream.write(f"{line}\n")
+        elif self._room > 0 and line.strip():
+            self._stream.write(f"  {line[: self._room]}\n")
+            self._room -= len(line)
 
     def flush(self) -> None:
         self._stream.flush()
