@@ -35,7 +35,7 @@ _QUOTA = re.compile(
 )
 _NO_MODEL = re.compile(
     r"model_not_found|model[^.]{0,200}(does not exist|not (be )?found|is not a valid model|unknown)"
-    r"|(unknown|invalid|no such) model|not a valid model",
+    r"|(unknown|invalid|no such) model|not a valid model|server is pinned to",
     re.IGNORECASE,
 )
 _NO_KEY = re.compile(

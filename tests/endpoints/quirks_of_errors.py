@@ -63,5 +63,6 @@ QUIRKS |= {
         429, error_body("You exceeded your current quota"), Retry_After="31"
     ),
     "no-model-400": _status(400, error_body("x/y is not a valid model ID")),
+    "no-model-pinned": _status(400, {"detail": "Server is pinned to 'a'; requested 'b'."}),
     "no-key-400": _status(400, error_body("API key not valid. Please pass a valid API key.")),
 }

@@ -105,6 +105,7 @@ def test_a_quota_that_names_a_time_is_a_rate(failure):
 
 def test_a_400_may_mean_the_model_or_the_key(failure):
     assert failure("no-model-400").kind is ErrorKind.UNKNOWN_MODEL
+    assert failure("no-model-pinned").kind is ErrorKind.UNKNOWN_MODEL
     assert failure("no-key-400").kind is ErrorKind.AUTH
 
 
