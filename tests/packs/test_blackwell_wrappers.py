@@ -68,6 +68,63 @@ def test_it_finds_a_shared_wrapper_in_the_machine_code_for_blackwell(kernels_of,
     assert [pattern for pattern in patterns if not re.search(pattern, text)] == [], text[:2000]
 
 
+@pytest.mark.parametrize(
+    ("program", "kernel", "opcodes"),
+    [
+        ("schedule_gemm.cu", r"\S*gemm_pair", "UTCHMMA.2CTA UTMALDG.2D.2CTA LDTM.x64 UTMASTG.2D"),
+        ("schedule_gemm.cu", "gemm_multicast", "UTCHMMA UTMALDG.2D.MULTICAST UTCBAR.MULTICAST"),
+        ("schedule_forward.cu", "attention_forwardILb0E", "UTCHMMA LDTM.x32 STTM.x16 MUFU.EX2"),
+        ("schedule_forward.cu", "attention_forwardILb1E", "UTCHMMA LDTM.x32 STTM.x16 USETMAXREG"),
+        ("schedule_backward.cu", "attention_backward1", "UTCHMMA LDTM.x32 STTM.x32 UTMAREDG.2D"),
+        ("schedule_backward.cu", "attention_backward_dq", "UTCHMMA LDTM.x32 STTM.x16"),
+    ],
+)
+def test_its_schedules_compile_as_whole_kernels(kernels_of, program, kernel, opcodes):
+    text = instructions(kernels_of(PROBES / program), kernel)
+    assert [opcode for opcode in opcodes.split() if opcode not in text] == []
+    spills = len(re.findall(r"\b(?:STL|LDL)\b", text))
+    assert spills <= 12, f"{spills} accesses of local memory"
+
+
+def test_a_load_of_128_columns_does_not_compile_for_512_threads(tmp_path):
+    """What the texts say of it."""
+    unit = tmp_path / "wide.cu"
+    unit.write_text(
+        f'#include "{ROOT}/blackwell/templates/tmem.cuh"\n'
+        "__global__ __launch_bounds__(512, 1) void wide(unsigned* out, unsigned at) {\n"
+        "  unsigned r[128];\n  ptx::tmem_ld(r, at);\n  ptx::tmem_wait_ld();\n"
+        "  for (int i = 0; i < 128; ++i) out[i] = r[i];\n}\n"
+    )
+    with pytest.raises(AssertionError, match="Insufficient registers"):
+        compile_cubin(unit, tmp_path, arch="100a")
+
+
+def test_it_elects_once_where_one_thread_is_elected_and_at_each_product_where_it_is_not(tmp_path):
+    """The count that the source measured:elect stands for."""
+    unit = tmp_path / "elect.cu"
+    templates = ("hopper/templates/sync", "blackwell/templates/tmem", "blackwell/templates/tcgen05")
+    body = """
+      for (int i = 0; i < 5; ++i) {
+        mma_ss_row<MmaKind::kF16, 1>(d, tile_desc_k_major(s + 1024 * i), tile_desc_k_major(s),
+                                     mma_idesc(128, 256, Elem::kBF16, Elem::kBF16), i > 0);
+        tcgen05_commit<1>(bar);
+      }"""
+    unit.write_text(
+        "".join(f'#include "{ROOT}/{name}.cuh"\n' for name in templates)
+        + "using namespace ptx;\n"
+        + "__global__ void by_thread(unsigned d, unsigned s, unsigned bar) {\n"
+        + f"  if (threadIdx.x == 0) {{{body}}}\n}}\n"
+        + "__global__ void by_election(unsigned d, unsigned s, unsigned bar) {\n"
+        + "  if (__shfl_sync(~0u, threadIdx.x / 32, 0) == 0 && elect_one()) {"
+        + f"{body}}}\n}}\n"
+    )
+    kernels = machine_code(compile_cubin(unit, tmp_path, arch="100a"))
+    elections = [
+        instructions(kernels, name).count("ELECT") for name in ("by_thread", "by_election")
+    ]
+    assert elections == [25, 1]
+
+
 def test_it_has_a_probe_for_every_wrapper():
     wrappers = lint.functions_of(find_pack("blackwell"))
     proved = {row["name"] for row in (*ROWS, *SHARED_ROWS)}
