@@ -1,6 +1,9 @@
 """Triton through policy, compilation and sass with the real compiler; hostile sources included."""
 
+import re
+import subprocess
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -12,6 +15,7 @@ from evaluator.records.verdicts import EvaluatorFault, Lane, Stage, Tier, Verdic
 from evaluator.stages import compilation, policy
 from evaluator.triton import building
 from tests.evaluator.conftest import CANDIDATES
+from tests.gpu import test_triton as on_gpu
 
 HONEST = (CANDIDATES / "triton_gemm_small" / "kernel.py").read_text()
 HEAD = """\
@@ -97,6 +101,55 @@ def test_the_prototype_of_a_problem_builds_as_it_stands(bench, triton_work, prob
     text = prototype(find_problem(problem), "c", "triton")
     *_, last = run_lane(triton_work(text, problem=problem), bench, Lane.BUILD)
     assert (last.stage, last.verdict) == (Stage.SASS, Verdict.PASSED), last.message
+
+
+EVERY_ARGUMENT = {
+    "device descriptors": on_gpu.DEVICE_DESCRIPTORS,
+    "host descriptors": on_gpu.HOST_DESCRIPTORS_AND_TWO_BLOCKS,
+    "scalars, absent pointers and scratch": on_gpu.SPLIT_K,
+    "clusters": on_gpu.CLUSTERS,
+}
+WIDTHS = {"CUdeviceptr": 8, "CUtensorMap": 128}
+PARAMETER = re.compile(r"Ordinal\s*:\s*(\S+)\s+Offset\s*:\s*\S+\s+Size\s*:\s*(\S+)")
+ARGUMENT = re.compile(r"^    (?:alignas\(64\) )?(CUdeviceptr|CUtensorMap|uint(\d+)_t) a\d+ =", re.M)
+
+
+@pytest.mark.parametrize("name", EVERY_ARGUMENT)
+def test_the_launcher_passes_what_the_cubins_parameter_lists_have(bench, triton_work, name):
+    work = triton_work(on_gpu.HEAD + EVERY_ARGUMENT[name])
+    built = compilation.run(work, bench)
+    assert built.verdict is Verdict.PASSED, built.message
+    done = work.with_result(built)
+    text = done.path(done.artifact("launcher")).read_text()
+    bodies = text[text.index('extern "C" void run') :].split("    launch(state.kernel[")
+    passed = {
+        int(after.split("]")[0]): [
+            WIDTHS.get(kind, int(bits or 0) // 8) for kind, bits in ARGUMENT.findall(before)
+        ]
+        for before, after in pairwise(bodies)
+    }
+    expected = {}
+    for number, cubin in enumerate(one for one in built.artifacts if one.role == "cubin"):
+        command = [bench.toolchain.cuobjdump.path, "-elf", work.path(cubin)]
+        path = {"PATH": f"{bench.toolchain.nvdisasm.path.parent}:/usr/bin:/bin"}
+        listing = subprocess.run(command, capture_output=True, text=True, env=path).stdout
+        sizes = {int(order, 16): int(size, 16) for order, size in PARAMETER.findall(listing)}
+        expected[number] = [sizes[order] for order in sorted(sizes)]
+    assert passed == expected
+
+
+def test_a_host_descriptor_is_a_tensor_map_of_the_view(bench, triton_work):
+    work = triton_work(on_gpu.HEAD + on_gpu.HOST_DESCRIPTORS_AND_TWO_BLOCKS)
+    done = work.with_result(compilation.run(work, bench))
+    lines = done.path(done.artifact("launcher")).read_text().splitlines()
+    maps = [line.split("= ")[1] for line in lines if "CUtensorMap a" in line]
+    bf16, swizzle_128 = 9, 3
+    assert maps == [
+        f"tensor_map(parameter[{tensor}] + {offset}u, {bf16}, 2, extents{at}, steps{at}, box{at}, "
+        f"{swizzle_128}, false);"
+        for rows in (0, 128 * 256 * 2)
+        for tensor, at, offset in [(0, 0, rows), (1, 5, 0), (2, 10, rows)]
+    ]
 
 
 TUNED = """\
