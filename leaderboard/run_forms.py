@@ -8,6 +8,7 @@ from django import forms
 from evaluator.agent.context import ContextPolicy
 from evaluator.agent.variants import NO_SCHEDULE, SCHEDULED
 from evaluator.records.base import InvalidJson, strict_loads
+from evaluator.records.problem import Family
 from evaluator.targets import TARGETS
 from leaderboard.endpoints.endpoint import MAX_KEY_CHARS
 from leaderboard.endpoints.parameters import Api
@@ -28,6 +29,11 @@ LEVELS = {
     Level.FUNCTIONS: "and functions",
     Level.CONTRACTS: "and contracts",
     Level.SCHEDULE: "and a schedule (full)",
+}
+FAMILIES = {
+    Family.GEMM: "GEMM",
+    Family.MHA_FORWARD: "MHA forward",
+    Family.MHA_BACKWARD: "MHA backward",
 }
 FIELD_OF = {
     "budget.turns": "limit_turns",
@@ -216,9 +222,12 @@ class ModelRunForm(forms.Form):
         return found
 
     def add_refusals(self, errors: tuple[FieldError, ...]) -> None:
-        """Each beside the field that it is about."""
+        """Each beside the field that it is about; JSON fields hold many, so it is named there."""
         for error in errors:
-            self.add_error(self._field_of(error.pointer), error.message)
+            field = self._field_of(error.pointer)
+            inside = error.pointer.removeprefix("parameters").lstrip(".")
+            named = field == "more" and inside
+            self.add_error(field, f"{inside}: {error.message}" if named else error.message)
 
     def _field_of(self, pointer: str) -> str | None:
         place = pointer.partition("[")[0]
@@ -241,7 +250,7 @@ def variant_choices() -> list[tuple[str, str]]:
     """Every variant of every pack once, with where it fits."""
     fits: dict[str, tuple[str, list[str]]] = {NO_SCHEDULE.slug: (NO_SCHEDULE.title, [])}
     for (architecture, family), variants in SCHEDULED.items():
-        place = f"{architecture.value.title()} {family.value.replace('_', ' ')}"
+        place = f"{architecture.value.title()} {FAMILIES[family]}"
         for variant in variants:
             fits.setdefault(variant.slug, (variant.title, []))[1].append(place)
     return [

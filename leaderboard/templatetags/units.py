@@ -46,6 +46,19 @@ def duration(ns: Number) -> str:
 
 
 @register.filter
+def elapsed(seconds: Number) -> str:
+    """Of what people wait for, the two largest units: `41 s`, `3 h 20 min`, `2 d 1 h`."""
+    if seconds is None:
+        return DASH
+    left, parts = int(seconds), []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        if left >= size or (unit == "s" and not parts):
+            parts.append(f"{left // size} {unit}")
+        left %= size
+    return " ".join(parts[:2])
+
+
+@register.filter
 def milliseconds(ns: Number) -> str:
     """Nanoseconds as milliseconds without the unit, for a column whose heading names it."""
     return DASH if ns is None else significant(ns / 1e6)

@@ -241,10 +241,6 @@ class RunView:
         return self.usage.turns + self.usage.excluded_turns
 
     @property
-    def elapsed_ns(self) -> float:
-        return self.usage.seconds * 1e9
-
-    @property
     def language_title(self) -> str:
         return LANGUAGES.get(self.run.language, self.run.language)
 

@@ -20,7 +20,7 @@ from leaderboard.views.presenters.run_words import (
 )
 from leaderboard.views.presenters.sources import MAX_SHOWN_BYTES, highlighted
 from leaderboard.views.presenters.submissions import SubmissionView, submission_view
-from leaderboard.views.presenters.words import Badge, verdict_badge
+from leaderboard.views.presenters.words import INSTRUCTIONS, Badge, verdict_badge
 
 MAX_SHOWN_CHARACTERS = 40_000
 """Of each part of a turn: the page stays light, and the whole is one link away."""
@@ -96,8 +96,10 @@ class TurnRow:
     duration_ns: int
 
     @property
-    def instruction_words(self) -> str:
-        return INSTRUCTION_WORDS.get(self.turn.instruction_status, "")
+    def instructions(self) -> Badge | None:
+        """None where nothing was counted."""
+        status = self.turn.instruction_status
+        return INSTRUCTIONS[InstructionStatus(status)] if status else None
 
 
 def turn_row(turn: Turn) -> TurnRow:
