@@ -133,10 +133,9 @@ def test_it_has_a_probe_for_every_wrapper():
     assert len(wrappers) > 80
 
 
-def test_it_compiles_all_headers_together_in_the_order_of_the_pack(tmp_path):
-    headers = [part.path for part in find_pack("blackwell").parts_of(Level.FUNCTIONS)]
+def test_it_compiles_all_headers_together_as_a_model_would_paste_them(tmp_path):
     unit = tmp_path / "all.cu"
-    unit.write_text("".join(f'#include "{path}"\n' for path in headers))
+    unit.write_text("".join(part.text for part in find_pack("blackwell").parts_of(Level.FUNCTIONS)))
     assert compile_cubin(unit, tmp_path, arch="100a").exists()
 
 
