@@ -54,12 +54,21 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_endpoint_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    from webapp.celery import LONGEST_TASK_SECONDS  # which reads the settings itself
+
     found: list[CheckMessage] = []
     try:
         Allowed.read(settings.PTXBOARD_ENDPOINT_HOSTS)
     except ValueError as error:
         hint = "Example: PTXBOARD_ENDPOINT_HOSTS=vllm.lab:8000,10.1.0.0/16"
         found.append(Error(f"{error}.", hint=hint, id="leaderboard.E004"))
+    if settings.PTXBOARD_ENDPOINT_SECONDS > LONGEST_TASK_SECONDS:
+        seen = settings.PTXBOARD_ENDPOINT_SECONDS
+        message = (
+            f"PTXBOARD_ENDPOINT_SECONDS is {seen}, but a task may take {LONGEST_TASK_SECONDS}."
+        )
+        hint = f"Set it to at most {LONGEST_TASK_SECONDS}."
+        found.append(Error(message, hint=hint, id="leaderboard.E006"))
     if settings.PTXBOARD_SECRET_KEYS and not all(map(is_secret_key, settings.PTXBOARD_SECRET_KEYS)):
         message = "PTXBOARD_SECRET_KEYS holds something that is no Fernet key."
         found.append(Error(message, hint=f"Please {HOW_TO_MAKE}.", id="leaderboard.E005"))

@@ -34,7 +34,7 @@ _SILENT = "the endpoint did not take the connection; check its address, or try a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Of one call: seconds to connect, between two bytes, and in all; bytes of the reply."""
+    """Of one call: seconds to connect, between two bytes of a stream, and in all; reply bytes."""
 
     total_seconds: float
     connect_seconds: float = 10

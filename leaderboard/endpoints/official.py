@@ -120,9 +120,6 @@ class _Call:
             "base_url": self.endpoint.root,
             "max_retries": 0,
             "http_client": self.http,
-            "timeout": httpx2.Timeout(
-                self.limits.idle_seconds, connect=self.limits.connect_seconds
-            ),
         }
         if self.endpoint.api is Api.MESSAGES:
             return anthropic.Anthropic(**common, open_telemetry=False)
@@ -132,7 +129,10 @@ class _Call:
         self, reader: ModuleType, fields: dict[str, Any], *, stream: bool
     ) -> tuple[dict[str, Any], Mapping[str, str]]:
         """A whole reply as JSON, and its headers. Raises EndpointError or a client's error."""
-        with self.start(**fields, stream=stream) as response:
+        # a whole reply comes after all of the thinking, so its first byte may take the whole time
+        idle_seconds = self.limits.idle_seconds if stream else self.limits.total_seconds
+        timeout = httpx2.Timeout(idle_seconds, connect=self.limits.connect_seconds)
+        with self.start(**fields, stream=stream, timeout=timeout) as response:
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind in ("text/html", "application/xhtml+xml"):
                 raise bad_reply(

@@ -181,6 +181,12 @@ def test_silence_before_the_first_byte_is_a_stall(failure):
     assert error.message == "the endpoint has stalled: it sent nothing for 0.5 s"
 
 
+def test_a_whole_reply_may_take_all_of_its_time_to_begin(failure):
+    limits = Limits(total_seconds=1, idle_seconds=0.2)
+    error = failure("silent", limits=limits, stream=False)
+    assert "did not end its answer within 1 s" in error.message
+
+
 def test_a_stream_that_only_pings_ends_with_the_time_of_a_call(failure):
     start = time.monotonic()
     error = failure("drips", limits=Limits(total_seconds=1, idle_seconds=10))

@@ -97,6 +97,7 @@ def test_a_list_drops_blanks(monkeypatch):
         ),
         ({"PTXBOARD_EMBEDDED": False}, "leaderboard.W001"),
         ({"PTXBOARD_ENDPOINT_HOSTS": ["http://x"]}, "leaderboard.E004"),
+        ({"PTXBOARD_ENDPOINT_SECONDS": 3601}, "leaderboard.E006"),
         ({"PTXBOARD_SECRET_KEYS": ["secret"]}, "leaderboard.E005"),
         ({"PTXBOARD_EMBEDDED": False}, "leaderboard.W002"),
     ],
