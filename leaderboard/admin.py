@@ -11,7 +11,9 @@ from leaderboard.models import (
     Correction,
     Entrant,
     Evaluation,
+    ModelRun,
     Submission,
+    Trajectory,
     Worker,
 )
 from leaderboard.services.tokens import token_revoke
@@ -47,6 +49,22 @@ class AttemptAdmin(ReadOnly):
 class EvaluationAdmin(ReadOnly):
     list_display = ("submission_id", "target", "verdict", "speedup", "valid", "trust", "worker")
     list_filter = ("verdict", "target", "valid", "trust")
+
+
+@admin.register(ModelRun)
+class ModelRunAdmin(ReadOnly):
+    """The endpoint's key is no field here, not even encrypted."""
+
+    list_display = ("name", "owner", "model", "problem", "target", "state", "created_at", "reason")
+    list_filter = ("state", "target")
+    list_select_related = ("owner", "problem")
+
+
+@admin.register(Trajectory)
+class TrajectoryAdmin(ReadOnly):
+    list_display = ("id", "run", "variant", "number", "state", "ending", "failures", "reason")
+    list_filter = ("state", "ending")
+    list_select_related = ("run", "variant")
 
 
 @admin.register(ApiToken)

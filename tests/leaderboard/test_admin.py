@@ -2,11 +2,15 @@
 
 import pytest
 
-from leaderboard.models import ApiToken
+from leaderboard.models import ApiToken, ModelRun
 from leaderboard.services.tokens import token_create
 from tests.leaderboard import factories
+from tests.leaderboard.runs import KEY, RUNS, run_body
 
-LISTS = ("submission", "attempt", "evaluation", "apitoken", "worker", "auditentry", "entrant")
+LISTS = (
+    *("submission", "attempt", "evaluation", "apitoken", "worker", "auditentry", "entrant"),
+    *("modelrun", "trajectory"),
+)
 
 
 @pytest.fixture
@@ -36,3 +40,13 @@ def test_a_token_can_be_revoked(operator, alice):
 def test_others_see_nothing(client, alice):
     client.force_login(alice)
     assert client.get("/admin/leaderboard/apitoken/").status_code == 302
+
+
+def test_a_models_run_opens_without_its_key(operator, problems, alice_api, model):
+    run = alice_api.post(RUNS, run_body(model.url), format="json").json()["runs"][0]
+    answer = operator.get(f"/admin/leaderboard/modelrun/{run['id']}/change/")
+    assert answer.status_code == 200
+    held = ModelRun.objects.get().key_ciphertext
+    assert held
+    assert held not in answer.content.decode()
+    assert KEY not in answer.content.decode()

@@ -91,6 +91,17 @@ def test_a_models_submission_is_an_ordinary_one_of_the_models_entrant(
     assert Turn.objects.get().submission == submission
 
 
+def test_a_triton_kernel_is_handed_in_as_triton(start, model, doorbell):
+    body = "import triton\n\n\ndef run(A, B, C):\n    pass\n"
+    model.say_text(0, f"```python\n{body}```")
+    start(target="h200", language="triton", variants=["no-schedule"])
+    advance(doorbell)
+    submission = Submission.objects.get()
+    assert (submission.language, submission.binding) == ("triton", "c")
+    assert submission.candidate.entry_file == "kernel.py"
+    assert submission.candidate.sources[0].content.strip() == body.strip()
+
+
 def test_an_answer_without_code_is_a_turn_with_its_own_feedback(start, model, machine, doorbell):
     model.say_text(0, "I would rather talk about tiles.")
     model.say_text(1, "```cpp\nint x;\n```")

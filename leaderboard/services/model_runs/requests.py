@@ -150,11 +150,12 @@ def check_request(body: Mapping[str, Any]) -> CheckedRequest:
     plans = [_plan(problem, request, target, level, errors) for problem in known]
     if errors:
         raise InvalidRun(errors)
+    language = request.language or target.languages[0]
     return CheckedRequest(
         request=request,
         target=target,
-        language=request.language or target.languages[0],
-        binding=request.binding or target.bindings[0],
+        language=language,
+        binding=request.binding or target.bindings_of(language)[0],
         pack=pack,
         level=level,
         plans=tuple(plans),

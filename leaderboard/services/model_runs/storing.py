@@ -13,7 +13,7 @@ from evaluator.agent.context import Exchange, assemble
 from evaluator.agent.extraction import Extraction, ExtractionState, extract
 from evaluator.agent.messages import Message, canonical_bytes, well_formed
 from evaluator.records.base import sha256_hex
-from evaluator.records.candidate import Candidate
+from evaluator.records.candidate import ENTRY_FILES, Candidate, Language
 from leaderboard.endpoints.errors import EndpointError, ErrorKind
 from leaderboard.endpoints.replies import Reply
 from leaderboard.models import Submission, Trajectory, Turn
@@ -37,7 +37,6 @@ log = logging.getLogger(__name__)
 
 MOST_FAILURES = 5
 BACKOFF_SECONDS = (5, 15, 60, 180)
-ENTRY_FILES = {"cuda": "kernel.cu", "cpp": "kernel.cpp", "triton": "kernel.py"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +102,7 @@ def _submission(
     if extraction.source is None:
         return None, False
     run = trajectory.run
-    entry_file = ENTRY_FILES[run.language]
+    entry_file = ENTRY_FILES[Language(run.language)]
     candidate = Candidate.model_validate(
         {
             "problem": run.problem.name,
