@@ -22,9 +22,9 @@ TENSOR_MAP = {
     "swizzle": 3,
     "element_bytes": 2,
     "element_type": 9,
-    "box": [64, 32],
-    "shape": [256, 128],
-    "strides": [512, 1],
+    "box": [1, 64, 32],
+    "shape": [4, 256, 128],
+    "strides": [65536, 512, 1],
     "fill_nan": False,
 }
 
@@ -98,11 +98,11 @@ def test_a_kernel_is_loaded_and_scratch_reserved_once():
 
 def test_a_tensor_map_is_written_fastest_axis_first_with_strides_in_bytes():
     text = written(launch(arguments=[TENSOR_MAP]))
-    assert "const uint64_t extents0[] = {128u, 256u};" in text
-    assert "const uint64_t steps0[] = {1024u, 262144u};" in text
-    assert "const uint32_t box0[] = {32u, 64u};" in text
+    assert "const uint64_t extents0[] = {128u, 256u, 4u};" in text
+    assert "const uint64_t steps0[] = {1024u, 131072u, 524288u};" in text
+    assert "const uint32_t box0[] = {32u, 64u, 1u};" in text
     assert (
-        "alignas(64) CUtensorMap a0 = tensor_map(parameter[1] + 32u, 9, 2, "
+        "alignas(64) CUtensorMap a0 = tensor_map(parameter[1] + 32u, 9, 3, "
         "extents0, steps0, box0, 3, false);"
     ) in text
 
@@ -136,7 +136,7 @@ def test_an_absent_pointer_is_null():
         (record(launch(arguments=[{"kind": "scalar", "width": 8, "bits": 256}])), "8 bits"),
         (record(launch(arguments=[{"kind": "scalar", "width": 32, "bits": "1;"}])), "integer"),
         (record(launch(arguments=[{**TENSOR_MAP, "box": [64]}])), "differ in length"),
-        (record(launch(arguments=[{**TENSOR_MAP, "box": [64, 257]}])), "256"),
+        (record(launch(arguments=[{**TENSOR_MAP, "box": [1, 64, 257]}])), "256"),
         (record(*[launch()] * 1025), "1024"),
         (record(scratch=[32 << 30, 1]), "scratch memory"),
         (record(extra=1), "not permitted"),
