@@ -1,7 +1,7 @@
 """From a host's windows and device records to samples; the records are an untrusted word.
 
-A record belongs to the window in which it starts; one that starts in none is a stray. Names of
-kernels never decide anything.
+A record belongs to the window in which it starts, give or take what CUPTI's two clocks may be
+apart; one that starts in none is a stray. Names of kernels never decide anything.
 """
 
 from collections import Counter
@@ -16,6 +16,9 @@ from evaluator.records.evidence import KernelLaunch
 from evaluator.sandbox import Sandbox
 
 MAX_LAUNCHES = 200
+# Windows are stamped on the host, records on the device; CUPTI's conversion drifts by microseconds.
+# Generous to nobody: what lies beside its window still counts in the span.
+CLOCK_SLACK_NS = 20_000
 MAX_WINDOWS = 1000
 NAME_CHARACTERS = 1000
 KNOWN_KINDS = frozenset(KINDS.values())
@@ -82,13 +85,16 @@ class Attribution:
 
 
 def attribute(windows: Sequence[Window], activities: Sequence[Activity]) -> Attribution:
-    """Give each record to its window; half-open at neither end, windows do not overlap."""
+    """Give each record to its window, or to the nearest one within CLOCK_SLACK_NS of both its ends.
+
+    Windows do not overlap.
+    """
     stamped = [activity for activity in activities if activity.stamped]
     inside: dict[str, list[Activity]] = {window.label: [] for window in windows}
     strays = []
     for activity in stamped:
-        home = next((w for w in windows if w.start_ns <= activity.start_ns <= w.end_ns), None)
-        if home is None or activity.end_ns > home.end_ns:
+        home = min(windows, key=lambda window: _outside_ns(window, activity), default=None)
+        if home is None or _outside_ns(home, activity) > CLOCK_SLACK_NS:
             strays.append(activity.name)
         else:
             inside[home.label].append(activity)
@@ -98,6 +104,11 @@ def attribute(windows: Sequence[Window], activities: Sequence[Activity]) -> Attr
         unstamped_count=len(activities) - len(stamped),
         strays=tuple(dict.fromkeys(strays))[:5],
     )
+
+
+def _outside_ns(window: Window, activity: Activity) -> int:
+    """How far an activity reaches out of a window at either end; 0: it lies within."""
+    return max(window.start_ns - activity.start_ns, activity.end_ns - window.end_ns, 0)
 
 
 def readable_launches(

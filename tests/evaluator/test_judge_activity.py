@@ -14,7 +14,7 @@ from evaluator.judge.activity import (
 
 WINDOWS = [
     Window(label="a", start_ns=1_000, end_ns=2_000),
-    Window(label="b", start_ns=3_000, end_ns=4_000),
+    Window(label="b", start_ns=103_000, end_ns=104_000),
 ]
 
 
@@ -32,17 +32,38 @@ def test_the_gap_between_two_kernels_counts_in_the_span_and_not_in_the_busy_time
 
 
 def test_copies_and_memsets_count_like_kernels():
-    copy = kernel(3_500, 3_900, "memcpy", "memcpy")
-    found = attribute(WINDOWS, [kernel(3_100, 3_200), copy])
+    copy = kernel(103_500, 103_900, "memcpy", "memcpy")
+    found = attribute(WINDOWS, [kernel(103_100, 103_200), copy])
     assert found.seen["b"].span_ns == 800
     assert len(found.seen["b"].activities) == 2
 
 
-@pytest.mark.parametrize("stray", [kernel(2_500, 2_600), kernel(1_900, 2_100), kernel(500, 1_100)])
+@pytest.mark.parametrize(
+    "stray", [kernel(50_000, 50_100), kernel(1_900, 22_001), kernel(82_999, 103_100)]
+)
 def test_work_outside_every_window_or_across_its_end_is_a_stray(stray):
     found = attribute(WINDOWS, [stray])
     assert found.stray_count == 1
     assert found.seen["a"].activities == ()
+
+
+@pytest.mark.parametrize(
+    ("near", "label"),
+    [
+        (kernel(1_900, 22_000), "a"),
+        (kernel(2_100, 2_200), "a"),
+        (kernel(83_000, 103_100), "b"),
+        (kernel(102_900, 103_900), "b"),
+    ],
+)
+def test_a_record_as_far_out_as_the_clocks_may_be_apart_belongs_to_its_call_whole(near, label):
+    found = attribute(WINDOWS, [near])
+    assert found.stray_count == 0
+    assert found.seen[label].span_ns == near.end_ns - near.start_ns
+
+
+def test_without_windows_every_record_is_a_stray():
+    assert attribute([], [kernel(1, 2)]).stray_count == 1
 
 
 def test_records_without_times_are_counted_and_belong_to_no_call():

@@ -101,11 +101,28 @@ def test_faster_than_the_hardware_allows_is_disputed(gemm):
     assert result.message == "752.6 us is faster than the hardware allows: 800.0 us"
 
 
-def test_it_names_the_call_that_launched_nothing(gemm):
-    seen = samples_with(gemm(), 20, launch_count=0, span_ns=0)
+def without_launches(samples, calls):
+    empty = {"launch_count": 0, "span_ns": 0}
+    return tuple(
+        one.model_copy(update=empty) if number in calls else one
+        for number, one in enumerate(samples)
+    )
+
+
+def test_it_names_the_first_call_that_launched_nothing(gemm):
+    seen = without_launches(gemm().samples, {20, 21, 60, 149})
     result = timing.judge(gemm(samples=seen))
     assert result.verdict is Verdict.NO_KERNEL
     assert result.message == "call 20 of 150 launched no kernel"
+
+
+def test_a_record_that_was_lost_is_nobodys_fault(gemm):
+    seen = without_launches(gemm().samples, {20, 60, 149})
+    result = timing.judge(gemm(samples=seen))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.message == (
+        "no kernel was seen in 3 of 150 calls, first in call 20; all others launched some"
+    )
 
 
 def test_records_without_times_are_nobodys_fault_since_a_candidate_can_make_them(gemm):
