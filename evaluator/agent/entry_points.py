@@ -50,7 +50,7 @@ def _in_c(text: str, name: str) -> EntryPoint:
     word = re.escape(name)
     if re.search(rf"\bTVM_FFI_DLL_EXPORT_TYPED_FUNC\s*\(\s*{word}\s*,", text):
         return EntryPoint.DEFINED
-    uses = list(re.finditer(rf"(?<![\w.:>~]){word}\s*\(", text))[-PLACES_TRIED:]
+    uses = list(re.finditer(rf"(?<!\w)(?<!->){word}\s*\(", text))[-PLACES_TRIED:]
     followers = {_follower(text, use) for use in uses}
     exported = LINKAGE.search(text) is not None
     if "{" in followers or "try" in followers:

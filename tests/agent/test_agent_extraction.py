@@ -123,6 +123,7 @@ def test_a_usage_example_after_the_kernel_is_not_taken():
         "/* Use:\n```\nrun(x);\n```\n*/\n" + KERNEL,
         'const char* help = R"(\n```cuda\nrun(x);\n```\n)";\n' + KERNEL,
         "// ``` and ~~~ in a line\n" + KERNEL,
+        "~~~\n" + KERNEL,
     ],
 )
 def test_a_fence_in_a_comment_or_string_of_the_code_does_not_end_it(code):
@@ -173,7 +174,16 @@ def test_it_knows_every_way_to_export_the_entry_point(export):
         ("int main() { run(y); }\n", "the code block does not define 'run'"),
         ('// extern "C" void run(float* y) {}\nint x;\n', "the code block does not define 'run'"),
         ('extern "C" void runner(float* y) {}\n', "the code block does not define 'run'"),
-        ('extern "C" void go() { object.run(y); }\n', "the code block does not define 'run'"),
+        *(
+            (f'extern "C" void go() {{ {use} }}\n', "the code block does not define 'run'")
+            for use in (
+                "run(y);",
+                "return run(y);",
+                "object.run(y);",
+                "object->run(y);",
+                "A::run(y);",
+            )
+        ),
     ],
 )
 def test_a_block_without_the_entry_point_says_what_is_missing(code, message):

@@ -359,6 +359,15 @@ def test_a_fence_is_longer_than_any_in_its_text(text, fence):
     assert fenced(text) == f"{fence}text\n{text}\n{fence}"
 
 
+def test_a_quote_of_long_fences_is_cut_and_not_left_out():
+    section = Section(title="Log", quote="`" * 250 + "\n" + "line\n" * 1000, most_bytes=1200)
+    text = compose("head\n", [section], "tail", limit_bytes=3000)
+    fence = "`" * 251
+    assert f"## Log\n\n{fence}text\n{'`' * 250}\nline\n" in text
+    assert f" of 1001 lines shown]\n{fence}\n" in text
+    assert 1000 < len(text.encode()) < 1220
+
+
 def test_a_long_line_and_many_lines_are_cut_with_a_note():
     assert cut_lines(["x" * 305], 1000) == "x" * 300 + " [cut: 305 characters]"
     assert cut_lines(["abc"] * 100, 100) == "abc\n" * 10 + "[cut: 10 of 100 lines shown]"
