@@ -8,7 +8,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 QUERIES, KEYS = 128, 128
-WARPS, STAGES = 8, 2
+WARPS, STAGES = 8, 3
 
 
 @triton.jit
