@@ -7,6 +7,9 @@ A message carries one id, of an attempt or a trajectory, and nothing else; losin
 from pathlib import Path
 
 from kombu import Exchange, Queue
+from kombu.transport import TRANSPORT_ALIASES
+
+TRANSPORT_ALIASES["filesystem"] = "evaluator.message_files:Transport"
 
 EVALUATE_TASK = "ptxboard.evaluate"
 ADVANCE_TASK = "leaderboard.advance_trajectory"

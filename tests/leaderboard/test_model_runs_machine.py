@@ -11,6 +11,7 @@ from leaderboard.models import Entrant, ModelRun, Submission, Trajectory, Turn
 from leaderboard.services.duties import reap, reconcile
 from leaderboard.services.model_runs import advancing
 from leaderboard.services.model_runs.budgets import usage_of
+from leaderboard.tasks import advance_trajectory
 from tests.leaderboard.runs import (
     RUNS,
     advance,
@@ -154,6 +155,14 @@ def test_no_more_trajectories_are_active_than_the_run_may_have(start, model, mac
     play(doorbell, machine)
     assert set(Trajectory.objects.values_list("ending", flat=True)) == {"TURNS_USED"}
     assert Turn.objects.count() == 12
+
+
+def test_a_ring_too_many_takes_no_place_too_many(start, model, doorbell):
+    model.say("speedup 0.5")
+    start(trajectories=4, max_parallel=2)
+    for pk in Trajectory.objects.values_list("pk", flat=True):
+        advance_trajectory(str(pk))
+    assert Trajectory.objects.active().count() == model.call_count == 2
 
 
 def test_the_quota_of_kernels_does_not_hold_up_a_run(start, model, machine, doorbell, settings):
