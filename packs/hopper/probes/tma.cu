@@ -9,7 +9,7 @@ using namespace ptx;
 
 constexpr uint64_t SIZE[5] = {20, 6, 5, 4, 3};
 constexpr uint32_t BOX[5] = {8, 2, 2, 2, 2};
-constexpr int FROM[5] = {-4, 1, 4, 2, 2}, TO[5] = {4, 5, 1, -1, 1};  // some of it outside
+constexpr int FROM[5] = {-4, 1, 4, 2, 2}, TO[5] = {4, 5, 1, 3, 1};  // some of it outside
 
 struct Place {
   int at[5];

@@ -1,5 +1,6 @@
-// Synchronisation inside a warp, a block and a cluster. Shared memory is named by its 32-bit
-// address everywhere in this pack; smem_address() makes one. Build for sm_90a (with the a).
+// Synchronisation inside a warp, a block and a cluster. Copy what you need from these headers into
+// your source; they cannot be included. Shared memory is named by its 32-bit address everywhere:
+// smem_address() makes one.
 #include <cstdint>
 
 namespace ptx {
