@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.__main__ import main
 from packs.pack import ROOT, Level, find_pack
 from tests.packs import lint
 from tests.packs.machine_code import compile_cubin, machine_code
@@ -84,6 +85,23 @@ def test_its_schedules_compile_as_whole_kernels(kernels_of, program, kernel, opc
     assert [opcode for opcode in opcodes.split() if opcode not in text] == []
     spills = len(re.findall(r"\b(?:STL|LDL)\b", text))
     assert spills <= 12, f"{spills} accesses of local memory"
+
+
+def test_its_gemm_passes_the_build_stages_of_the_product(tmp_path, capsys):
+    """As one file, the way a candidate comes: policy, compilation and sass for the target b200."""
+    candidate = tmp_path / "gemm_tcgen05.cu"
+    candidate.write_text(flattened(PROBES / "schedule_gemm.cu"))
+    typed = ["evaluate", str(candidate), "--problem", "gemm_n7168_k5120", "--target", "b200"]
+    main([*typed, "--no-cache"])
+    printed = capsys.readouterr().out
+    assert "UTCHMMA.2CTA x4" in printed
+    assert "BUILD PASSED" in printed
+
+
+def flattened(path: Path) -> str:
+    """A program with the pack's headers in the place of their #include lines."""
+    include = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+    return include.sub(lambda found: flattened(path.parent / found[1]), path.read_text())
 
 
 def test_a_load_of_128_columns_does_not_compile_for_512_threads(tmp_path):
