@@ -66,7 +66,7 @@ def base_messages(
             problem_section(problem),
             sizes_section(problem),
             _prototype(problem, language, binding),
-            judging_section(problem, target),
+            judging_section(problem, target, language),
             goal_section(problem, target, target_speedup=target_speedup, turns=turns),
             f"{ANSWER}\n",
         ]

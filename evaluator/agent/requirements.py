@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from evaluator.records.candidate import MAX_SOURCE_BYTES, Binding
 from evaluator.targets import Target
+from evaluator.triton.tracer.rules import OFFERED_MODULES, OFFERED_TORCH
 
 COMPILE_SECONDS = 120
 CALL_SECONDS = 30
@@ -48,8 +49,8 @@ TRITON = (
     "tensors it gets: inputs in order, then outputs. It runs once while the file is built, "
     "without a GPU: the launches are recorded and repeated in each call, so they must not depend "
     "on values in tensors.",
-    "Import only triton, triton.language, math and what Python has for types. No mathematics of "
-    "torch, no other library, no files. Inline PTX through Triton is allowed.",
+    f"{OFFERED_MODULES[0].upper()}{OFFERED_MODULES[1:]}; {OFFERED_TORCH}. No library does the "
+    "work. Inline PTX through Triton is allowed.",
     "No autotuning over several configurations: choose one.",
 )
 

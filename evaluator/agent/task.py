@@ -11,6 +11,16 @@ from evaluator.records.problem import Problem
 from evaluator.targets import Arch, Target
 
 MEMCHECK = "compute-sanitizer's memcheck over one call: no error at all."
+C_BUILD = (
+    "Policy: the headers that the compiler really opens, the linked libraries, and the libraries "
+    "that are mapped at run time.",
+    "Compilation.",
+)
+TRITON_BUILD = (
+    "Policy: what the file imports and calls.",
+    "Compilation: the file is run once without a GPU, and the kernels that it launches are "
+    "compiled for the target.",
+)
 TRIALS = 3
 GPU_CALLS, GPU_WARMUP = 50, 10
 HOST_CALLS, HOST_WARMUP = 20, 3
@@ -89,23 +99,21 @@ def _row(item: Parameter) -> str:
     return f"| {item.name} | {role} | {item.dtype.value} | {shape} |"
 
 
-def judging_section(problem: Problem, target: Target) -> str:
+def judging_section(problem: Problem, target: Target, language: str) -> str:
     """The gates in the order in which they run; the first that fails ends the turn."""
-    gates = _gates(problem, target)
+    gates = _gates(problem, target, language)
     numbered = [f"{number}. {text}" for number, text in enumerate(gates, start=1)]
     head = "## How it is judged\n\nIn this order; the first failure ends the turn.\n"
     return "\n".join([head, *numbered, ""])
 
 
-def _gates(problem: Problem, target: Target) -> Sequence[str]:
+def _gates(problem: Problem, target: Target, language: str) -> Sequence[str]:
     tolerance = problem.tolerance
     limit = f"|out - ref| <= {tolerance.atol:g} + {tolerance.rtol:g} * |ref|"
     calls, warmup = (GPU_CALLS, GPU_WARMUP) if target.is_gpu else (HOST_CALLS, HOST_WARMUP)
     clock = "GPU activity records (CUPTI)" if target.is_gpu else "the wall clock"
-    gates = [
-        "Policy: the headers that the compiler really opens, the linked libraries, and the "
-        "libraries that are mapped at run time.",
-        "Compilation.",
+    return [
+        *(TRITON_BUILD if language == "triton" else C_BUILD),
         *([MEMCHECK] if target.is_gpu else []),
         f"Correctness: {TRIALS} trials on fresh secret inputs; {limit} for every element of "
         "every output, no NaN or infinity where the reference has none. Inputs are hashed before "
@@ -116,7 +124,6 @@ def _gates(problem: Problem, target: Target) -> Sequence[str]:
         "trials' medians counts. Outputs of timed calls picked at random are checked, and an "
         "independent clock must agree.",
     ]
-    return gates
 
 
 def goal_section(problem: Problem, target: Target, *, target_speedup: float, turns: int) -> str:
