@@ -156,13 +156,21 @@ def shown(text: str) -> Shown:
 class Message:
     """One message of the prompt; `is_rest`: it grew, and this is what came to it."""
 
+    number: int
     role: str
     is_rest: bool
     part: Shown
 
+    @property
+    def label(self) -> str:
+        return f"Message {self.number}"
+
 
 def prompt_messages(said: Sequence[Said]) -> tuple[Message, ...]:
-    return tuple(Message(role=one.role, is_rest=one.is_rest, part=shown(one.text)) for one in said)
+    return tuple(
+        Message(number=number, role=one.role, is_rest=one.is_rest, part=shown(one.text))
+        for number, one in enumerate(said, 1)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
