@@ -30,6 +30,7 @@ from leaderboard.models import (
 from leaderboard.services.artifacts import artifact_put
 from tests.leaderboard import factories, run_factories
 from tests.leaderboard.reading import Page
+from tests.leaderboard.runs import RUNS, play, run_body
 
 LIBRARY = b"\x7fELF library" * 1000
 LOG = b"ptxas info: 168 registers\n"
@@ -135,6 +136,30 @@ def test_it_moves_to_another_site_as_it_was(client, run, exported, tmp_path, set
     assert shared.submission.evaluation.speedup == pytest.approx(1.31)
     owner = ModelRun.objects.get().owner
     assert (owner.is_active, owner.has_usable_password()) == (False, False)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_the_service_made_moves_whole_too(
+    client, problems, alice_api, model, machine, doorbell, tmp_path, settings
+):
+    model.say("fail compilation COMPILE_ERROR", "speedup 0.7", "speedup 0.7")
+    model.say("speedup 1.3", trajectory=2)
+    body = run_body(model.url, trajectories=2, turns=3)
+    made = alice_api.post(RUNS, body, format="json").json()["runs"][0]
+    play(doorbell, machine)
+    call_command("export_model_run", made["id"], str(tmp_path / "out"), verbosity=0)
+    (path,) = (tmp_path / "out").iterdir()
+    before = shown(client, made["id"])
+    assert [len(one["turns"]) for one in before["trajectories"]] == [3, 1]
+    forget(settings, tmp_path)
+    call_command("load_model_run", str(path), verbosity=0)
+    assert shown(client, made["id"]) == before
+    page = Page(client.get(f"/model-runs/{made['id']}/"))
+    assert "Done" in page.text
+    assert "127.0.0.1" in page.text
+    for turn in Turn.objects.all():
+        text = Page(client.get(turn.get_absolute_url())).text
+        assert "they agree with what is stored" in text
 
 
 def test_what_was_loaded_goes_out_as_it_came_in(client, run, exported, tmp_path, settings):
