@@ -78,6 +78,35 @@ def test_every_turn_keeps_the_bytes_that_were_sent_and_grows_by_answer_and_feedb
     assert the_trajectory().ending == "TURNS_USED"
 
 
+@pytest.mark.parametrize(
+    ("policy", "roles"),
+    [
+        ("full", ["system", "user", "assistant", "user", "assistant", "user"]),
+        ("latest-pair", ["system", "user", "assistant", "user"]),
+        ("single-user", ["system", "user"]),
+    ],
+)
+def test_a_runs_policy_decides_what_its_third_call_holds(
+    start, model, machine, doorbell, policy, roles
+):
+    model.say("speedup 0.5", "speedup 0.6", "speedup 0.7")
+    start(policy=policy)
+    play(doorbell, machine)
+    sent = json.loads(Turn.objects.get(number=3).request_bytes)["messages"]
+    assert [one["role"] for one in sent] == roles
+    assert "speedup 0.6" in "".join(one["content"] for one in sent)
+
+
+@pytest.mark.parametrize("api", ["openai-responses", "anthropic-messages"])
+def test_the_other_apis_do_as_well(start, model, machine, doorbell, api):
+    model.say("speedup 0.5", "speedup 2.5")
+    start(api=api, parameters={"max_tokens": 4000, "send_labels": True})
+    play(doorbell, machine)
+    assert turns("number", "verdict") == [(1, "PASSED"), (2, "PASSED")]
+    assert all(turns("completion_tokens"))
+    assert the_trajectory().ending == "TARGET_MET"
+
+
 def test_a_models_submission_is_an_ordinary_one_of_the_models_entrant(
     start, model, machine, doorbell
 ):
