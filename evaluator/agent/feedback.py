@@ -12,7 +12,7 @@ from evaluator.agent.extraction import Extraction, ExtractionState
 from evaluator.agent.faults import fault_sections
 from evaluator.agent.sections import Section, compose
 from evaluator.agent.speed import instructions_section, limits_section, time_section
-from evaluator.records.evaluation import AnyStageResult
+from evaluator.records.evaluation import AnyStageResult, EvidenceT
 from evaluator.records.evidence import (
     CompilationEvidence,
     CountersEvidence,
@@ -21,7 +21,7 @@ from evaluator.records.evidence import (
 )
 from evaluator.records.problem import Problem
 from evaluator.records.summary import Summary, planned_stages, summarise
-from evaluator.records.verdicts import InstructionStatus, Stage, Verdict
+from evaluator.records.verdicts import InstructionStatus, Verdict
 from evaluator.targets import Target
 
 FEEDBACK_BYTES = 8 << 10
@@ -121,31 +121,33 @@ def _details(
         if not result.passed
         for section in fault_sections(result, source)
     ]
-    seen = {result.stage: result.evidence for result in results}
-    timing, build = seen.get(Stage.TIMING), seen.get(Stage.COMPILATION)
-    timing = timing if isinstance(timing, TimingEvidence) else None
-    build = build if isinstance(build, CompilationEvidence) else None
+    timing = _evidence(results, TimingEvidence)
     if summary.score and timing:
         goal = standing.target_speedup
         sections.append(time_section(summary.score, timing, problem, target, goal))
     if summary.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE):
+        build = _evidence(results, CompilationEvidence)
         limits = limits_section(build, timing, summary.target_instructions)
         sections += [limits] if limits else []
-    instructions, counters = summary.target_instructions, seen.get(Stage.COUNTERS)
-    measured = counters is not None or (
-        instructions is not None and instructions.status is InstructionStatus.ABSENT
-    )
-    if target.families and instructions and measured:
-        sass = seen.get(Stage.SASS)
-        sections.append(
-            instructions_section(
-                instructions,
-                sass if isinstance(sass, SassEvidence) else None,
-                counters if isinstance(counters, CountersEvidence) else None,
-                target.families,
-            )
-        )
-    return sections
+    return [*sections, *_instructions(results, summary, target)]
+
+
+def _instructions(
+    results: Sequence[AnyStageResult], summary: Summary, target: Target
+) -> list[Section]:
+    """Nothing where they are in the binary and it was not yet measured whether they ran."""
+    seen, counters = summary.target_instructions, _evidence(results, CountersEvidence)
+    if seen is None or not target.families:
+        return []
+    if counters is None and seen.status is not InstructionStatus.ABSENT:
+        return []
+    sass = _evidence(results, SassEvidence)
+    return [instructions_section(seen, sass, counters, target.families)]
+
+
+def _evidence(results: Sequence[AnyStageResult], kind: type[EvidenceT]) -> EvidenceT | None:
+    found = (one.evidence for one in results if isinstance(one.evidence, kind))
+    return next(found, None)
 
 
 def _stages(results: Sequence[AnyStageResult], summary: Summary) -> Section:

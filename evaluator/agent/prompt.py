@@ -22,6 +22,10 @@ USE_FUNCTIONS = (
     "The wrapper functions below are compiled and checked by us. They are no library that you can "
     "include: copy what you use into your file, unchanged where you can."
 )
+NOT_CALLABLE = (
+    "The material below is written for CUDA C++. Its functions cannot be called from Triton; what "
+    "it says of the hardware holds for the code that Triton makes too."
+)
 
 
 def base_messages(
@@ -57,7 +61,7 @@ def base_messages(
             _role(target, language),
             _answer_format(language),
             _requirements(target, language, binding),
-            *_material(pack, Level(level), variant, family),
+            *_material(pack, language, Level(level), variant, family),
             _example(language, binding),
         ]
     )
@@ -113,12 +117,13 @@ def _requirements(target: Target, language: str, binding: str) -> str:
 
 
 def _material(
-    pack: Pack | None, level: Level, variant: Variant, family: Family | None
+    pack: Pack | None, language: str, level: Level, variant: Variant, family: Family | None
 ) -> list[str]:
     if pack is None:
         return []
     text = pack.text(level, schedules=variant.schedules, guidance_for=family)
-    note = f"{USE_FUNCTIONS}\n" if level.holds(Level.FUNCTIONS) else ""
+    note = NOT_CALLABLE if language == "triton" else USE_FUNCTIONS
+    note = f"{note}\n" if level.holds(Level.FUNCTIONS) else ""
     return [f"# Reference material\n\n{note}", text]
 
 

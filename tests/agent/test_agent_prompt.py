@@ -307,9 +307,11 @@ def test_the_example_passes_the_stages_of_the_build(tmp_path, language, target, 
 
 
 def test_triton_is_told_its_own_rules():
-    system, user = prompt(language="triton")
+    system, user = prompt(language="triton", pack=pack_for(Arch.HOPPER))
+    assert "Its functions cannot be called from Triton" in system
+    assert "copy what you use into your file" not in system
     for said in ("Define `def run(...)` at the top level", OFFERED_TORCH, "No autotuning"):
         assert said in system
-    assert "nvcc" not in system
+    assert "nvcc" not in system.replace(pack_for(Arch.HOPPER).text(Level.SCHEDULE), "")
     assert "1. Policy: what the file imports and calls." in user
     assert prototype(find_problem(GEMM), "c", "triton") in user
