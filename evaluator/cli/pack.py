@@ -104,12 +104,19 @@ def count_pack(options: Namespace) -> int:
     ]
     print(table(("FILE", "IN pack.toml", "COUNTED", ""), rows))
     stale = sum(one.token_count != counts[one.file] for one in pack.files)
-    if stale and options.write:
-        write_counts(pack)
-        print(f"{pack.name}: {stale} counts written")
+    if options.write:
+        for one in _sharing_with(pack):
+            print(f"{one.name}: {write_counts(one)} counts written")
         return EXIT_PASSED
     print(f"{pack.name}: {stale} counts differ, {sum(counts.values())} tokens in all files")
     return EXIT_FAILED if stale else EXIT_PASSED
+
+
+def _sharing_with(pack: Pack) -> list[Pack]:
+    """The pack, and every other that has a file of it."""
+    paths = {one.path for one in pack.files}
+    packs = [_find(name) for name in PACKS]
+    return [other for other in packs if paths & {one.path for one in other.files}]
 
 
 def _remark(part: Part, counts: dict[str, int]) -> str:

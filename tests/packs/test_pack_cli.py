@@ -1,10 +1,13 @@
 """`ptxboard pack`, as typed."""
 
 import json
+import shutil
 
 import pytest
 
 from evaluator.__main__ import main
+from evaluator.cli import pack as cli_pack
+from packs import pack
 from packs.pack import Level, find_pack
 from packs.tokens import count_tokens
 
@@ -14,11 +17,11 @@ def test_it_lists_the_packs(capsys):
     rows = capsys.readouterr().out.splitlines()
     assert rows[0].startswith("PACK")
     for row, name in zip(rows[1:], ("hopper", "blackwell"), strict=True):
-        pack = find_pack(name)
+        known = find_pack(name)
         cells = row.split()
-        assert cells[:2] == [name, pack.version]
-        assert cells[-1] == pack.digest[:12]
-        assert str(pack.token_count(Level.CONTRACTS)) in cells
+        assert cells[:2] == [name, known.version]
+        assert cells[-1] == known.digest[:12]
+        assert str(known.token_count(Level.CONTRACTS)) in cells
 
 
 def test_it_lists_them_as_json(capsys):
@@ -44,8 +47,8 @@ def test_a_schedule_brings_its_level_along(capsys):
 
 def test_it_prints_digests(capsys):
     assert main(["pack", "digest", "blackwell"]) == 0
-    pack = find_pack("blackwell")
-    assert capsys.readouterr().out == f"{pack.digest}  blackwell {pack.version}\n"
+    known = find_pack("blackwell")
+    assert capsys.readouterr().out == f"{known.digest}  blackwell {known.version}\n"
 
 
 def test_it_counts_tokens_and_finds_the_stored_ones_right(capsys):
@@ -53,6 +56,22 @@ def test_it_counts_tokens_and_finds_the_stored_ones_right(capsys):
     printed = capsys.readouterr().out
     total = sum(count_tokens(one.text) for one in find_pack("blackwell").files)
     assert printed.endswith(f"blackwell: 0 counts differ, {total} tokens in all files\n")
+
+
+def test_writing_counts_covers_packs_that_share_a_file(capsys, monkeypatch, tmp_path):
+    """On copies: a header of Hopper's changes, and Blackwell's manifest names it too."""
+    for name in pack.PACKS:
+        shutil.copytree(pack.ROOT / name, tmp_path / name)
+    with (tmp_path / "hopper/templates/sync.cuh").open("a") as header:
+        header.write("// one more line\n")
+    monkeypatch.setattr(cli_pack, "find_pack", lambda name: pack.load_pack(tmp_path / name))
+    assert main(["pack", "count", "hopper"]) == 1
+    assert "1 counts differ" in capsys.readouterr().out
+    assert main(["pack", "count", "hopper", "--write"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "hopper: 1 counts written\nblackwell: 1 counts written\n"
+    )
+    assert main(["pack", "count", "blackwell"]) == 0
 
 
 @pytest.mark.parametrize(
