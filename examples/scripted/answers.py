@@ -2,7 +2,7 @@
 
     python examples/scripted/answers.py examples/scripted/gemm.toml FOLDER
 
-makes FOLDER/<variant>/<trajectory>/<turn>.md, trajectories counted from 0 within their variant. A
+makes FOLDER/<variant>/<trajectory>/<turn>.md, trajectories counted from 1 within their variant. A
 kernel is a file of examples/kernels with edits, so that a fault differs from the working kernel in
 one place. Raises ValueError for an edit whose old text is not there.
 """
@@ -55,9 +55,9 @@ def write(script: dict[str, Any], folder: Path) -> int:
         variant, names = trajectory["variant"], trajectory["turns"]
         if len(names) != TURNS:
             raise ValueError(f"a trajectory of {variant} has {len(names)} turns, not {TURNS}")
+        seen[variant] += 1
         place = folder / variant / str(seen[variant])
         place.mkdir(parents=True, exist_ok=True)
-        seen[variant] += 1
         for turn, name in enumerate(names):
             for ending, text in files_of(name, script).items():
                 (place / f"{turn}{ending}").write_text(text)
