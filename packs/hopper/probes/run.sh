@@ -11,7 +11,7 @@ nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 programs=(sync mbarrier tma wgmma_shared wgmma_layouts wgmma_registers epilogue fastmath
-  schedules_gemm schedules_forward schedules_backward measured)
+  schedules_gemm schedules_forward schedules_backward limits measured)
 printf '%s\n' "${programs[@]}" | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
   '"$1" -O3 -std=c++17 -lineinfo -gencode=arch=compute_90a,code=sm_90a -o "$3/{}" "$2/{}.cu" \
    >"$3/{}.log" 2>&1' build "$nvcc" "$here" "$build"

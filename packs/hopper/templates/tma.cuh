@@ -93,7 +93,9 @@ __device__ inline void prefetch_tensor_map(const CUtensorMap* map) {
 }
 
 // Coordinates: a braced list of int, in elements, innermost first, as long as the map's rank:
-// tma_load(dst, &map, bar, {x, y}). They may be negative or beyond the end.
+// tma_load(dst, &map, bar, {x, y}). Two mistakes stop the kernel with "illegal instruction": an
+// innermost coordinate that is no multiple of 16 bytes, and a store or reduction that begins below
+// zero. Loads may begin below zero, everything may reach over the end.
 #define PTX_C1 "r"(at[0])
 #define PTX_C2 PTX_C1, "r"(at[1])
 #define PTX_C3 PTX_C2, "r"(at[2])
