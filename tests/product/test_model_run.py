@@ -1,6 +1,8 @@
 """A model endpoint goes in, audited trajectories come out: real site, broker, workers, compiler."""
 
 import json
+import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from examples.scripted_endpoint import ScriptedServer
 from leaderboard.models.stage_record import chained_digest
 from tests.product.conftest import ROOT, Product, running, wait_for
+from tests.product.test_faults import Parts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -123,3 +126,47 @@ def test_four_trajectories_go_from_broken_to_right_and_leave_an_audited_record(t
         assert all(KEY not in text for text in logs)
     stored = (tmp_path / "var" / "ptxboard.sqlite3").read_bytes()
     assert KEY.encode() not in stored
+
+
+def test_a_killed_models_worker_repeats_the_call_under_way_and_no_stored_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("PTXBOARD_ENDPOINT_HOSTS", "127.0.0.1")
+    script(tmp_path / "answers")
+    parts = Parts(var=tmp_path / "var")
+    parts.var.mkdir()
+    parts.set_up()
+    celery = (sys.executable, "-m", "celery", "-A", "webapp", "worker", "-Q", "models")
+    parts.commands["models"] = [*celery, "--pool", "threads", "-c", "4", "--without-mingle"]
+    asked: list[object] = []
+    with ScriptedServer(tmp_path / "answers", delay_seconds=3) as endpoint:
+        reply = endpoint.script.reply
+        endpoint.script.reply = lambda one: (asked.append(one), reply(one))[1]
+        endpoint.start()
+        parts.start("site", "io", "build", "host", "models")
+        try:
+            wait_for(parts.answers, 60, "the site")
+            body = {
+                **{"api": "openai-chat", "base_url": endpoint.url, "model": "scripted"},
+                **{"problems": ["gemm_n256_k256"], "target": "host"},
+                **{"trajectories": 1, "turns": 2, "parameters": {"send_labels": True}},
+            }
+            path = parts.call("POST", "/api/v1/model-runs/", body)["runs"][0]["url"]
+            path = path.partition(f":{parts.port}")[2]
+
+            def told() -> dict:
+                return parts.call("GET", path)
+
+            wait_for(lambda: told()["trajectories"][0]["state"] == "CALLING", 60, "a call")
+            time.sleep(1)
+            parts.kill("models")
+            assert told()["trajectories"][0]["turns"] == []
+            parts.start("models")
+            wait_for(lambda: told()["trajectories"][0]["turns"], 200, "the call made again")
+            parts.kill("models")
+            parts.start("models")
+            wait_for(lambda: told()["state"] == "DONE", 200, "the end of the run")
+            (row,) = told()["trajectories"]
+        finally:
+            parts.stop()
+    assert [turn["state"] for turn in row["turns"]] == ["COMPILE_ERROR", "INCORRECT_NUMERICAL"]
+    lost = len(asked) - 2  # the second kill may have come in the midst of the second turn's call
+    assert 1 <= lost <= 2, asked

@@ -32,8 +32,8 @@ def ring_again(now: datetime) -> int:
 
 
 def _silent(now: datetime) -> list[Trajectory]:
-    going = ModelRun.objects.filter(state__in=ModelRun.GOING_STATES).order_by("created_at")
-    waiting = [trajectory for run in going for trajectory in next_of(run, now)]
+    runs = ModelRun.objects.filter(pk__in=Trajectory.objects.due(now).values("run"))
+    waiting = [one for run in runs.order_by("created_at") for one in next_of(run, now)]
     evaluated = Trajectory.objects.filter(
         Q(turns__submission__isnull=True) | ~Q(turns__submission__state__in=Submission.OPEN_STATES),
         state=Trajectory.State.EVALUATING,
