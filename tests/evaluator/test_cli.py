@@ -127,6 +127,17 @@ def test_a_host_kernel_goes_all_the_way(ptxboard, tmp_path):
     assert hashlib.sha256(kept).hexdigest() == library.sha256
 
 
+def test_a_python_file_is_taken_as_triton(ptxboard, tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text(prototype(load_problems()["gemm_n256_k256"], "c", "triton"))
+    code, out, _ = ptxboard("evaluate", path, *on("h200"), "--json")
+    assert code == 3
+    assert json.loads(out)["stages"][1]["evidence"]["compiler_version"].startswith("triton ")
+    code, _, err = ptxboard("evaluate", path, *on("host"))
+    assert code == 2
+    assert "kernel.py: host takes no Triton; allowed: cpp" in err
+
+
 def test_several_files_keep_their_folders(ptxboard, tmp_path):
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "part.h").write_text("#define VALUE 1\n")
