@@ -175,6 +175,24 @@ def test_the_same_kernel_again_is_not_evaluated_again_and_counts_for_both_turns(
     assert Submission.objects.count() == 2
 
 
+def test_a_kernel_that_was_evaluated_before_rings_its_trajectory_at_once(
+    start, model, machine, doorbell
+):
+    model.say("speedup 0.5", "speedup 0.5")
+    start(turns=2)
+    advance(doorbell)
+    evaluate(machine)
+    trajectory_id = str(the_trajectory().pk)
+    doorbell.rings.clear()
+    advance_trajectory(trajectory_id)
+    assert the_trajectory().state == "EVALUATING"
+    rings = [("models", trajectory_id)] * 2  # the closed turn's, and the stored one's
+    assert doorbell.rings == rings
+    doorbell.rings.clear()
+    advance_trajectory(trajectory_id)
+    assert turns("verdict") == ["PASSED", "PASSED"]
+
+
 def test_no_more_trajectories_are_active_than_the_run_may_have(start, model, machine, doorbell):
     model.say("speedup 0.5", "speedup 0.6", "speedup 0.7")
     start(trajectories=4, max_parallel=2)
@@ -276,7 +294,7 @@ def test_an_endpoint_that_keeps_failing_pauses_the_run_which_can_be_resumed(
     start, model, machine, doorbell, alice_api
 ):
     model.say("speedup 2.0")
-    model.fail(0, '{"status": 503, "message": "no capacity", "times": 5}')
+    model.fail(0, '{"status": 503, "message": "no capacity", "times": 6}')
     made = start()
     for _ in range(5):
         advance(doorbell)
@@ -289,6 +307,10 @@ def test_an_endpoint_that_keeps_failing_pauses_the_run_which_can_be_resumed(
     assert run.key_ciphertext
     assert Turn.objects.count() == 0
     assert alice_api.post(f"{made['url']}resume/").status_code == 200
+    advance(doorbell)
+    assert the_run().state == "RUNNING"  # the sixth failure is the first after the resume
+    _let_time_pass()
+    reconcile()
     play(doorbell, machine)
     assert the_run().state == "DONE"
     assert turns("verdict") == ["PASSED"]
