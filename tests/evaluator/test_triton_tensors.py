@@ -145,5 +145,7 @@ def test_the_stand_in_says_what_torch_offers_here(torch, name):
 def test_the_stand_in_knows_the_device_that_is_built_for(torch):
     assert torch.cuda.get_device_properties("cuda").multi_processor_count == 132
     assert torch.cuda.current_device() == 0
+    with torch.cuda.device(0) as device:
+        assert (device.type, device.index) == ("cuda", 0)
     with pytest.raises(Refused, match=r"torch\.cuda\.synchronize"):
         _ = torch.cuda.synchronize

@@ -80,6 +80,9 @@ TORCH_NAMES = frozenset(
     ]
 )
 TORCH_CUDA_NAMES = frozenset({"current_device", "device", "get_device_properties"})
+TORCH_NAMES_WITHOUT_WORK = frozenset(
+    {"cuda", "finfo", "iinfo", "inference_mode", "manual_seed", "no_grad", "set_grad_enabled"}
+)
 REFUSED_NAMES = frozenset(
     {
         "__builtins__",
@@ -277,7 +280,11 @@ class _Reader(ast.NodeVisitor):
         _, name, *rest = [*dotted.split("."), ""]
         inner = rest[0] if rest else ""
         inside_cuda = name == "cuda" and bool(inner)
-        if inner not in TORCH_CUDA_NAMES if inside_cuda else name not in TORCH_NAMES:
+        if inner in TORCH_CUDA_NAMES if inside_cuda else name in TORCH_NAMES:
+            return
+        if name in TORCH_NAMES_WITHOUT_WORK:
+            self._refuse(UNAVAILABLE, node, f"{dotted}: {OFFERED_TORCH}")
+        else:
             self._refuse(LIBRARY, node, f"{dotted}: {NO_WORK} ({OFFERED_TORCH})")
 
     def visit_Call(self, node: ast.Call) -> None:

@@ -97,11 +97,19 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Device:
+    """Also what `with torch.cuda.device(...)` enters."""
+
     type: str = "cuda"
     index: int = 0
 
     def __str__(self) -> str:
         return f"{self.type}:{self.index}"
+
+    def __enter__(self) -> "Device":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
 
 
 def strides_of(shape: Sequence[int]) -> tuple[int, ...]:
