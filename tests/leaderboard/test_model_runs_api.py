@@ -70,6 +70,8 @@ def test_the_same_key_and_body_is_the_same_run_and_another_body_is_refused(
     again = alice_api.post(RUNS, body, format="json", headers=headers)
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.json()["runs"][0]["id"] == first.json()["runs"][0]["id"]
+    rotated = alice_api.post(RUNS, {**body, "key": "sk-rotated-1"}, format="json", headers=headers)
+    assert rotated.status_code == 200  # nothing is kept of a key, not even in a digest
     other = alice_api.post(RUNS, {**body, "turns": 5}, format="json", headers=headers)
     problem_of(other, 409)
     assert ModelRun.objects.count() == 1

@@ -332,6 +332,34 @@ def test_a_wrong_key_pauses_at_once_and_another_key_goes_on(
     assert the_run().state == "DONE"
 
 
+def test_a_refused_request_pauses_a_run_that_has_no_turn_yet(start, model, doorbell):
+    model.fail(0, '{"status": 400, "message": "unknown field top_k", "times": 1}')
+    start(trajectories=2)
+    advance(doorbell)
+    assert the_run().state == "PAUSED"
+    assert "unknown field top_k" in the_run().reason
+    assert Trajectory.objects.open().count() == 2
+
+
+def test_a_conversation_that_is_refused_ends_alone_where_others_were_taken(
+    start, model, machine, doorbell
+):
+    model.say("speedup 0.5", "speedup 0.6", "speedup 0.7")
+    place = model.folder / "default" / "2"
+    place.mkdir()
+    place.joinpath("1.error.json").write_text(
+        '{"status": 400, "message": "this prompt was flagged", "times": 9}'
+    )
+    start(trajectories=2)
+    play(doorbell, machine)
+    assert list(Trajectory.objects.in_order().values_list("ending", flat=True)) == [
+        "TURNS_USED",
+        "ENDPOINT_ERROR",
+    ]
+    assert "this prompt was flagged" in Trajectory.objects.get(number=2).reason
+    assert the_run().state == "DONE"
+
+
 def test_a_full_context_ends_the_trajectory_and_nothing_else(start, model, machine, doorbell):
     model.say("speedup 0.5")
     model.fail(

@@ -164,7 +164,9 @@ def _last_digest(trajectory: Trajectory) -> str:
 def call_failed(call: Call, error: EndpointError) -> None:
     """No turn came: wait and try again, end the trajectory, or pause the run; nothing is charged.
 
-    Only an answer that was too large to take is the model's own doing: it is a turn without code.
+    An answer that was too large to take is the model's own doing: it is a turn without code. A
+    request that is refused although others of the run were taken would be refused again for ever:
+    its trajectory ends, and the run goes on.
     """
     trajectory = lock_trajectory(str(call.claim.trajectory.pk))
     if trajectory is None or not still_holds(trajectory, call.claim):
@@ -174,8 +176,15 @@ def call_failed(call: Call, error: EndpointError) -> None:
     elif error.kind is ErrorKind.TOO_LARGE:
         extraction = Extraction(state=ExtractionState.TOO_LARGE, message=error.message)
         _store(call, trajectory, _unread(error), extraction)
+    elif error.kind is ErrorKind.BAD_REQUEST and _has_answered(trajectory):
+        trajectory_end(trajectory, Ending.ENDPOINT_ERROR, error.message)
     else:
         call_again(trajectory, error.message, error.retry_after_seconds, error.is_retryable)
+
+
+def _has_answered(trajectory: Trajectory) -> bool:
+    """The endpoint takes the run's calls, so what it refuses is this one conversation."""
+    return Turn.objects.filter(trajectory__run=trajectory.run).exists()
 
 
 def call_again(
