@@ -282,6 +282,7 @@ def test_a_later_turn_shows_what_was_added_and_what_changed_in_the_code(client: 
     page = Page(client.get(turn.get_absolute_url()))
     prompt = page.text.partition("what was added since the turn before")[2]
     assert "An mbarrier has a phase." not in prompt
+    assert run_factories.TASK not in prompt
     assert "Keep optimizing." in prompt
     assert "assistant" in prompt
     assert f"Compared with turn {before.number}" in page.text

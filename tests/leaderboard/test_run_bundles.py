@@ -305,6 +305,8 @@ FIRST = "trajectories/01.json"
         (in_json(FIRST, put(["turns", 0, "request", "body"], "x")), True, "not the one of its"),
         (in_json(FIRST, put(["turns", 0, "call"], None)), True, "parts are missing or odd"),
         (in_json("manifest.json", put(["format"], "x")), False, "manifest.json has format 'x'"),
+        (in_json(FIRST, lambda whole: whole["turns"].pop(1)), True, "it does not follow"),
+        (in_json("problem.json", put(["title"], "x")), True, "not the problem that the settings"),
         (drop_kernel, True, "is not in the bundle"),
         (drop_artifact, True, "is neither here nor named as not kept"),
         (swap_artifact, True, "expected SHA-256"),
