@@ -314,7 +314,16 @@ def test_a_turn_that_waits_for_its_verdict_is_a_page(client: Client, gemm, alice
     page = Page(client.get(turn.get_absolute_url()))
     assert "It is written once the kernel has a verdict." in page.text
     assert len(page.attributes("hx-get")) == 1
-    assert "turn 1: Judging" in tiles(Page(client.get(made.get_absolute_url())))
+    Trajectory.objects.update(state="EVALUATING")
+    seen = tiles(Page(client.get(made.get_absolute_url())))
+    assert seen[:2] == ["turn 1: Judging", "turn 2: planned"]
+
+
+def test_a_kernel_of_a_model_leads_back_to_its_turns(client: Client, run):
+    turn = turn_of(run, 2)
+    page = Page(client.get(turn.submission.get_absolute_url()))
+    assert "written in no-schedule/1, turn 2 of coder-32b on gemm_n7168_k5120" in page.text
+    assert turn.get_absolute_url() in page.links()
 
 
 def test_a_missing_parent_turn_is_told(client: Client, run):

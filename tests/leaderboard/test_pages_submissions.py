@@ -187,7 +187,7 @@ def test_it_asks_the_same_number_of_queries_whatever_the_evidence(
     client, one, gemm, django_assert_num_queries
 ):
     factories.evaluated(one, factories.stages(gemm.record))
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         client.get(one.get_absolute_url())
 
 

@@ -17,7 +17,7 @@ from leaderboard.refusals import Refusal
 from leaderboard.services.submissions import submission_cancel, submission_rerun
 from leaderboard.views.pages.filters import choice
 from leaderboard.views.presenters.lists import listed, older_than
-from leaderboard.views.presenters.submissions import submission_view
+from leaderboard.views.presenters.submissions import submission_view, turns_of
 
 PAGE_SIZE = 50
 HTMX_STOP_POLLING = 286
@@ -36,8 +36,12 @@ def my_submissions(request: HttpRequest) -> HttpResponse:
 
 def submission(request: HttpRequest, submission_id: str) -> HttpResponse:
     view = submission_view(_find(submission_id))
-    context = {"view": view, "may_change": _may_change(request, view.submission)}
-    context["section"] = "submissions"
+    context = {
+        "view": view,
+        "turns": turns_of(view.submission),
+        "may_change": _may_change(request, view.submission),
+        "section": "submissions",
+    }
     return render(request, "leaderboard/submission.html", context)
 
 

@@ -116,7 +116,7 @@ def _absent(trajectory: Trajectory, number: int, at_work: int, badge: Badge) -> 
     if not trajectory.is_open:
         label = f"turn {number}: not taken, the trajectory ended before: {badge.word}"
         return Tile(badge=NOT_TAKEN, text="", label=label)
-    if number == at_work:
+    if number == at_work and trajectory.state != Trajectory.State.EVALUATING:
         return Tile(badge=badge, text=badge.word.lower(), label=f"turn {number}: {badge.word}")
     return Tile(badge=PLANNED, text="", label=f"turn {number}: planned")
 

@@ -11,7 +11,7 @@ from evaluator.records.evidence import TimingEvidence
 from evaluator.records.summary import planned_stages
 from evaluator.records.verdicts import Stage
 from leaderboard.charts import Chart, samples_chart
-from leaderboard.models import Attempt, Correction, Evaluation, Job, StageRecord, Submission
+from leaderboard.models import Attempt, Correction, Evaluation, Job, StageRecord, Submission, Turn
 from leaderboard.services.ladder import artifact_json, decisive_records
 from leaderboard.services.queues import QueueReport, queue_report
 from leaderboard.views.presenters.boards import Instructions, instructions
@@ -21,6 +21,8 @@ from leaderboard.views.presenters.states import submission_badge
 from leaderboard.views.presenters.timing import TimingView, timing_view
 from leaderboard.views.presenters.words import STAGES, VERDICTS, Badge, Meaning
 from leaderboard.views.presenters.workers import environment_rows
+
+MOST_TURNS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +253,13 @@ def submission_view(submission: Submission, *, seen: int | None = None) -> Submi
             Correction.objects.filter(evaluation__submission=submission).select_related("user")
         ),
     )
+
+
+def turns_of(submission: Submission) -> list[Turn]:
+    """The turns of model runs whose answers held this kernel, the first one first."""
+    rows = Turn.objects.filter(submission=submission).for_grid()
+    rows = rows.select_related("trajectory__variant", "trajectory__run")
+    return list(rows.defer("trajectory__variant__packed_messages").order_by("pk")[:MOST_TURNS])
 
 
 def waiting_text(report: QueueReport) -> str:
