@@ -22,6 +22,7 @@ from leaderboard.services.entrants import model_entrant_of
 from tests.leaderboard import factories
 
 SYSTEM = "You write kernels for an H200.\n" + "An mbarrier has a phase.\n" * 200
+FASTER = factories.KERNEL.replace("dim3(16, 16)", "dim3(32, 8)").replace("float sum", "double sum")
 TASK = "Write the GEMM. Answer with one file."
 
 
@@ -179,6 +180,26 @@ def _submission(
     )
     stages = factories.stages(run.problem.record, speedup=speedup or 0.9)
     return factories.evaluated(made, results if results is not None else stages)
+
+
+def worked(problem: Problem, owner: User) -> ModelRun:
+    """Two variants by two trajectories of four turns: broken, slow, target met; one has no turn."""
+    made = run(problem, owner=owner, variants=("no-schedule", "multicast"), trajectories=2)
+    first = trajectory(made)
+    broken = failed(made, "compilation", "COMPILE_ERROR", "error: no such name")
+    turn(first, kernel=factories.KERNEL, results=broken, reasoning="Let me think.")
+    turn(first, kernel=factories.KERNEL, excluded="the worker's disk was full")
+    turn(first, kernel=FASTER, speedup=0.75, feedback="Correct; now faster.")
+    turn(trajectory(made, 2), extraction_state="TRUNCATED", finish_reason="length")
+    third = trajectory(made, 1, "multicast")
+    turn(third, kernel=FASTER, speedup=1.31)
+    end(third, "TARGET_MET", "speedup 1.310 in turn 1, target 1.2")
+    return made
+
+
+def turn_of(run: ModelRun, number: int, *, excluded: bool = False) -> Turn:
+    """Of the first trajectory."""
+    return trajectory(run).turns.get(number=number, excluded=excluded)
 
 
 def failed(run: ModelRun, stage: str, verdict: str, message: str = "it fails") -> list[Any]:

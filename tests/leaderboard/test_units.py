@@ -98,3 +98,26 @@ def test_a_times_title_has_the_whole_instant_however_short_its_text():
     assert 'title="2026-11-29 14:05:09 UTC"' in units.day(when)
     assert 'title="Sunday 29 November 2026, 14:05:09 UTC"' in units.instant(when)
     assert units.day(when).endswith(">2026-11-29</time>")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "—"),
+        (0, "0 s"),
+        (41.9, "41 s"),
+        (60, "1 min"),
+        (3665, "1 h 1 min"),
+        (90_061, "1 d 1 h"),
+    ],
+)
+def test_it_writes_how_long_people_waited(seconds, text: str):
+    assert units.elapsed(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(None, "—"), (0, "$0.00"), (11.7, "$11.70"), (0.0031, "$0.0031"), (1234.5, "$1234.50")],
+)
+def test_it_writes_dollars(amount, text: str):
+    assert units.dollars(amount) == text

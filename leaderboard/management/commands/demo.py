@@ -230,6 +230,7 @@ def _welcome(port: int, token_file: Path) -> str:
         f"PTXBoard is at {site}  (Ctrl-C stops it; logs in {_log_folder()})",
         "",
         "Look     " + f"{site}/boards/h200/gemm_n7168_k5120/",
+        "         " + f"{site}/model-runs/",
         "Submit   " + f"{site}/submit/",
         "         " + f"sign in as demo; the password is in {token_file.parent}/demo_password",
         "By REST  " + "python examples/submit.py examples/kernels/gemm_host.cpp \\",
