@@ -62,7 +62,8 @@ def test_a_first_turn_shows_the_prompt_answer_reasoning_code_and_verdict(client:
         "Computed anew just now, they agree with what is stored.",
     ):
         assert text in page.text, text
-    assert turn.submission.get_absolute_url() in page.links()
+    evidence = turn.submission.get_absolute_url()
+    assert {evidence, f"{evidence}#stage-compilation"} <= set(page.links())
     assert "Compared with" not in page.text
 
 
