@@ -10,6 +10,7 @@ from leaderboard.models.model_run import ModelRun, RunVariant
 from leaderboard.models.problem import Problem
 from leaderboard.models.sign_in import SignInFailure
 from leaderboard.models.stage_record import StageRecord
+from leaderboard.models.standing import ModelStanding, RunTally
 from leaderboard.models.submission import Submission
 from leaderboard.models.token import ApiToken
 from leaderboard.models.trajectory import Trajectory
@@ -28,7 +29,9 @@ __all__ = [
     "Evaluation",
     "Job",
     "ModelRun",
+    "ModelStanding",
     "Problem",
+    "RunTally",
     "RunVariant",
     "SignInFailure",
     "StageArtifact",

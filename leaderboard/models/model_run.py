@@ -17,11 +17,17 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from evaluator import SCORING_VERSION
 from evaluator.records.base import digest_of
 from evaluator.targets import TARGETS, Target
 from leaderboard.models.entrant import Entrant
+from leaderboard.models.evaluation import Evaluation
 from leaderboard.models.problem import Problem
 from leaderboard.models.submission import TARGET_SLUGS
+
+
+def scoring_version_now() -> str:
+    return SCORING_VERSION
 
 
 class ModelRunQuerySet(models.QuerySet["ModelRun"]):
@@ -44,7 +50,12 @@ class ModelRun(models.Model):
     limit_*           budgets, None: no limit. Checked before each call; calls under way end
     held_seconds      how long the run was paused before, which no wall-time budget counts
     digest            SHA-256 over `settings_record`: the head of every trajectory's chain
+    trust             who says what its turns found; `verified`: our own workers
+    scoring_version   what its turns were measured by when it was made
+    unranked_reason   why it counts on no board; "": it counts
     """
+
+    Trust = Evaluation.Trust
 
     class State(models.TextChoices):
         QUEUED = "QUEUED"
@@ -98,6 +109,9 @@ class ModelRun(models.Model):
     price_completion_usd = models.FloatField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     reason = models.TextField(blank=True)
+    trust = models.CharField(max_length=20, choices=Trust, default=Trust.VERIFIED)
+    scoring_version = models.CharField(max_length=20, default=scoring_version_now)
+    unranked_reason = models.TextField(blank=True)
     harness_version = models.CharField(max_length=40)
     digest = models.CharField(max_length=64)
     idempotency_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
@@ -172,6 +186,11 @@ class ModelRun(models.Model):
             return ""
 
     @property
+    def board_level(self) -> str:
+        """The knowledge that its prompts gave, as boards tell conditions apart."""
+        return f"{self.level}+guidance" if self.guidance else self.level
+
+    @property
     def settings_digest(self) -> str:
         return digest_of(self.settings_record)
 
@@ -203,6 +222,7 @@ class ModelRun(models.Model):
             "target_speedup": self.target_speedup,
             "policy": self.policy,
             "harness_version": self.harness_version,
+            **({} if self.trust == self.Trust.VERIFIED else {"trust": self.trust}),
         }
 
     def seconds_used(self, now: datetime) -> float:

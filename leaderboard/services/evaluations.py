@@ -18,6 +18,7 @@ from leaderboard.models import Attempt, Correction, Evaluation, StageRecord, Sub
 from leaderboard.services.audit import audit_append
 from leaderboard.services.settling import submission_settle
 from leaderboard.services.source_text import storable
+from leaderboard.services.standings_update import standings_of_submission
 
 
 def evaluation_record(
@@ -65,6 +66,7 @@ def evaluation_record(
         **_score_columns(summary, results),
         **_instruction_columns(summary),
     )
+    standings_of_submission(submission.pk)
     audit_append(
         actor=attempt.worker or "site",
         action="evaluation.recorded",
@@ -138,6 +140,7 @@ def evaluation_correct(
         submission_settle(
             submission=evaluation.submission, state=Submission.State.DONE, message=message
         )
+    standings_of_submission(evaluation.submission_id)
     audit_append(
         actor=user.get_username(),
         action="evaluation.restored" if valid else "evaluation.withdrawn",

@@ -132,6 +132,8 @@ def _run(run: ModelRun) -> dict[str, Any]:
         "digest": run.digest,
         "batch": str(run.batch),
         "endpoint_host": run.endpoint_host,
+        "scoring_version": run.scoring_version,
+        "unranked_reason": run.unranked_reason,
         "entrant": entrant_summary(run.entrant),
         **{name: getattr(run, name) for name in RUN_COLUMNS},
         **{name: moment(getattr(run, name)) for name in RUN_TIMES},

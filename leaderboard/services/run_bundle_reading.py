@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evaluator import SCORING_VERSION
 from evaluator.records.base import canonical_json, digest_of, sha256_hex, strict_loads
 from evaluator.records.candidate import Candidate
 from evaluator.records.problem import Problem as ProblemRecord
@@ -24,6 +25,7 @@ from leaderboard.services.bundle_reading import (
 )
 from leaderboard.services.catalogue import problem_row
 from leaderboard.services.run_bundle import FORMAT, RUN_COLUMNS, RUN_TIMES
+from leaderboard.services.standings_update import standing_update
 
 MAX_FILES = 20_000
 OWNER = "recorded"
@@ -187,6 +189,7 @@ def run_bundle_load(bundle: RunBundle) -> ModelRun | None:
         _trajectory(run, variants, told, bundle.turns[told["id"]])
     if run.settings_digest != run.digest:
         raise BrokenBundle(f"{run.pk}: taken in, the settings would have another digest")
+    standing_update(run)
     audit_append(actor="operator", action="imported", subject=run.pk)
     return run
 
@@ -226,6 +229,9 @@ def _run(bundle: RunBundle) -> ModelRun:
         level=pack["level"],
         guidance=pack["guidance"],
         digest=said["digest"],
+        trust=ModelRun.Trust(settings.get("trust", ModelRun.Trust.VERIFIED)),
+        scoring_version=said.get("scoring_version", SCORING_VERSION),
+        unranked_reason=said.get("unranked_reason", ""),
         **{name: settings[name] for name in (*same, *plan)},
         **{name: said[name] for name in RUN_COLUMNS},
         **{name: _when(said[name]) for name in RUN_TIMES},

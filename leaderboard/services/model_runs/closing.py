@@ -12,6 +12,7 @@ from leaderboard.models import Evaluation, Submission, Trajectory, Turn
 from leaderboard.services.model_runs.bells import ring_next
 from leaderboard.services.model_runs.claiming import lock_trajectory
 from leaderboard.services.model_runs.endings import Ending, trajectory_end, trajectory_put
+from leaderboard.services.standings_update import standing_update
 
 MOST_REPEATS = 2
 REPEAT_AFTER_SECONDS = 30
@@ -98,6 +99,7 @@ def _finish(turn: Turn) -> None:
     turn.closed_at = timezone.now()
     turn.digest = turn.computed_digest
     turn.save(update_fields=OUTCOME_COLUMNS)
+    standing_update(turn.trajectory.run)
 
 
 def _go_on(trajectory: Trajectory, turn: Turn) -> None:

@@ -6,6 +6,7 @@ from django.utils import timezone
 from leaderboard.models import ModelRun, Trajectory
 from leaderboard.services.audit import audit_append
 from leaderboard.services.model_runs.bells import ring_next
+from leaderboard.services.standings_update import standing_update
 
 Ending = Trajectory.Ending
 NO_CALL = {"fence": None, "lease_until": None}
@@ -29,6 +30,7 @@ def trajectory_close(trajectory: Trajectory, ending: str, reason: str) -> None:
         held=False,
         **NO_CALL,
     )
+    standing_update(trajectory.run)
 
 
 def trajectory_put(trajectory: Trajectory, **columns: object) -> None:
@@ -58,6 +60,7 @@ def run_close(run: ModelRun, state: str, reason: str) -> None:
     run.state, run.reason, run.ended_at = state, reason, now
     run.key_ciphertext, run.key_deleted_at = "", now
     run.save(update_fields=["state", "reason", "ended_at", "key_ciphertext", "key_deleted_at"])
+    standing_update(run)
     audit_append(
         actor="site", action="model-run.ended", subject=run.pk, detail={"state": str(state)}
     )

@@ -24,8 +24,12 @@ KNOWN_INSTRUCTIONS = {
 }
 
 
-def outcomes_of(run: ModelRun) -> list[TrajectoryOutcome]:
-    """In page order; verdicts as they stand today, so a withdrawn evaluation is no success."""
+def outcomes_of(run: ModelRun, *, so_far: bool = False) -> list[TrajectoryOutcome]:
+    """In page order; verdicts as they stand today, so a withdrawn evaluation is no success.
+
+    `so_far`: a trajectory that goes on has planned what it has taken, so that turns still to come
+    count for nothing yet.
+    """
     found = _evaluations(run)
     turns: dict[Any, list[TurnOutcome]] = {}
     for turn in Turn.objects.filter(trajectory__run=run).counted().for_grid().order_by("number"):
@@ -33,7 +37,7 @@ def outcomes_of(run: ModelRun) -> list[TrajectoryOutcome]:
             outcome = _outcome(turn, found.get(turn.submission_id))
             turns.setdefault(turn.trajectory_id, []).append(outcome)
     rows = run.trajectories.select_related("variant").defer("variant__packed_messages").in_order()
-    return [_trajectory(run, row, turns.get(row.pk, [])) for row in rows]
+    return [_trajectory(run, row, turns.get(row.pk, []), so_far) for row in rows]
 
 
 def _evaluations(run: ModelRun) -> dict[Any, Evaluation]:
@@ -43,23 +47,29 @@ def _evaluations(run: ModelRun) -> dict[Any, Evaluation]:
 
 
 def _outcome(turn: Turn, evaluation: Evaluation | None) -> TurnOutcome:
-    """A kernel whose time stayed inconclusive is correct, and no speedup is known of it."""
-    if evaluation is None:
+    """A kernel whose time stayed inconclusive is correct, and no speedup is known of it.
+
+    A turn without a kernel here has what its own record says: "" of ours, a verdict where the run
+    was reported by somebody else.
+    """
+    if evaluation is None and turn.submission_id:
         return TurnOutcome(number=turn.number, correct=False)
-    status = evaluation.instruction_status
+    said = evaluation or turn
+    status = said.instruction_status
     return TurnOutcome(
         number=turn.number,
-        correct=evaluation.verdict in FUNCTION_IS_CORRECT,
-        speedup=evaluation.speedup,
+        correct=said.verdict in FUNCTION_IS_CORRECT,
+        speedup=said.speedup,
         instructions=KNOWN_INSTRUCTIONS.get(InstructionStatus(status)) if status else None,
     )
 
 
 def _trajectory(
-    run: ModelRun, trajectory: Trajectory, turns: list[TurnOutcome]
+    run: ModelRun, trajectory: Trajectory, turns: list[TurnOutcome], so_far: bool
 ) -> TrajectoryOutcome:
     lost = trajectory.ending == Trajectory.Ending.INFRA
-    planned = len(turns) if lost else run.turn_count
+    short = lost or (so_far and trajectory.is_open)
+    planned = len(turns) if short else run.turn_count
     return TrajectoryOutcome(variant=trajectory.variant.slug, planned=planned, turns=tuple(turns))
 
 
