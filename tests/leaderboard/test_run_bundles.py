@@ -21,6 +21,7 @@ from leaderboard.models import (
     Entrant,
     Evaluation,
     ModelRun,
+    ModelStanding,
     Problem,
     StageArtifact,
     StageRecord,
@@ -104,6 +105,7 @@ def forget(settings: Any, tmp_path: Path) -> None:
     while leaves := Turn.objects.filter(children=None):
         leaves.delete()
     ModelRun.objects.all().delete()
+    ModelStanding.objects.all().delete()
     Evaluation.objects.all().delete()
     Submission.objects.all().delete()
     Artifact.objects.all().delete()
