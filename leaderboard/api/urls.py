@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import URLPattern, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
-from leaderboard.api import artifacts, catalogue, model_runs, packs, submissions, worker
+from leaderboard.api import artifacts, catalogue, model_runs, packs, standings, submissions, worker
 
 app_name = "api"
 
@@ -91,6 +91,16 @@ urlpatterns = [
     *both("v1/packs/<str:name>", packs.PackOne.as_view(), "pack"),
     *both("v1/targets", catalogue.TargetList.as_view(), "targets"),
     *both("v1/workers", catalogue.WorkerList.as_view(), "workers"),
+    path("v1/boards/<str:target>.csv", standings.TargetBoardCsv.as_view(), name="target-board-csv"),
+    path(
+        "v1/boards/<str:target>/badges/<str:key>.svg",
+        standings.BoardBadge.as_view(),
+        name="board-badge",
+    ),
+    *both("v1/boards/<str:target>", standings.TargetBoardOne.as_view(), "target-board"),
+    *both(
+        "v1/boards/<str:target>/<str:problem>/fast-p", standings.ProblemFastP.as_view(), "fast-p"
+    ),
     path(
         "v1/boards/<str:target>/<str:problem>.csv", catalogue.BoardCsv.as_view(), name="board-csv"
     ),

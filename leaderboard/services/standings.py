@@ -4,7 +4,7 @@ One query for the cells and three small ones; the numbers were computed when tur
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -157,10 +157,10 @@ def standing_state(target: str) -> StandingState:
     return StandingState(**seen)
 
 
-def board_tag_of(target: str, *, more: Iterable[object] = ()) -> str:
-    """Digest of the state of a target's boards and whatever else a form of one depends on."""
+def board_tag_of(target: str) -> str:
+    """Digest of what every board of a target is made of; two queries."""
     state = standing_state(target)
-    parts = [state.count, state.newest, str(state.updated_at), _catalogue_digest(), *more]
+    parts = [state.count, state.newest, str(state.updated_at), _catalogue_digest()]
     return digest_of([str(part) for part in parts])[:32]
 
 
@@ -169,14 +169,15 @@ def _catalogue_digest() -> str:
     return digest_of([list(map(str, row)) for row in rows])
 
 
-def target_board(*, target: str, filters: BoardFilters | None = None) -> TargetBoard:
+def target_board(
+    *, target: str, filters: BoardFilters | None = None, tag: str | None = None
+) -> TargetBoard:
     """The board, ranked; four queries, and two where nothing changed since it was read last.
 
-    Raises KeyError for a target that is not known.
+    `tag`: what `board_tag_of(target)` said a moment ago, which spares two. Raises KeyError for a
+    target that is not known.
     """
-    chosen = filters or BoardFilters()
-    place = TARGETS[target]
-    return _board(place, chosen, board_tag_of(target))
+    return _board(TARGETS[target], filters or BoardFilters(), tag or board_tag_of(target))
 
 
 @lru_cache(maxsize=64)

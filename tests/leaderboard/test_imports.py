@@ -262,7 +262,7 @@ def test_a_file_that_is_no_table_is_refused_in_words(problems, write, tmp_path):
         assert said in str(refused.value)
     latin = tmp_path / "latin.csv"
     latin.write_bytes(",".join(COLUMNS).encode() + b"\n\xff\xfe")
-    with pytest.raises(ImportRefused, match="byte 0xff at offset 88; expected UTF-8"):
+    with pytest.raises(ImportRefused, match="byte 0xff at offset 88'; expected UTF-8"):
         turns_import(path=latin, notes=NOTES)
 
 
