@@ -1,10 +1,11 @@
 """A board: ranked rows of one problem on one target, and the unranked row of the baseline."""
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 
 from evaluator import SCORING_VERSION
 from evaluator.targets import TARGETS, Target
@@ -31,7 +32,26 @@ class Board:
     scoring_version: str
     baseline: Baseline
     rows: list[Evaluation]
+    row_count: int
     is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """Ends of every row's interval, each sorted: what a rank means when intervals overlap."""
+
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+
+    def band(self, low: float, high: float) -> tuple[int, int]:
+        """The best and the worst rank that an interval allows, over all rows of the board.
+
+        Ahead for certain are the rows whose whole interval lies above this one; behind for
+        certain are those whose whole interval lies below.
+        """
+        ahead = len(self.lows) - bisect_right(self.lows, high)
+        not_behind = len(self.highs) - bisect_left(self.highs, low)
+        return ahead + 1, not_behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +84,33 @@ def board_state(*, target: str, problem: Problem) -> BoardState:
     )
 
 
-def board_read(*, target: str, problem: Problem) -> Board:
-    """One query for the first MOST_ROWS; each carries `rank` and its submission's entrant."""
-    found = list(Evaluation.objects.for_board(target=target, problem=problem)[: MOST_ROWS + 1])
-    rows = found[:MOST_ROWS]
+def board_read(*, target: str, problem: Problem, start: int = 0, count: int | None = None) -> Board:
+    """Two queries for `count` rows from `start`, at most MOST_ROWS.
+
+    Each row carries `rank`, its submission's entrant, and `band`, the ranks that its interval
+    allows (see Intervals.band). The baseline is the median over these rows.
+    """
+    count = MOST_ROWS if count is None else count
+    ranked = Evaluation.objects.for_board(target=target, problem=problem)
+    intervals = _intervals(ranked)
+    rows = list(ranked[start : start + count])
+    for row in rows:
+        row.band = intervals.band(row.speedup_low, row.speedup_high)
     return Board(
         target=TARGETS[target],
         problem=problem,
         scoring_version=SCORING_VERSION,
         baseline=_baseline(problem, rows),
         rows=rows,
-        is_cut=len(found) > MOST_ROWS,
+        row_count=len(intervals.lows),
+        is_cut=start + len(rows) < len(intervals.lows),
+    )
+
+
+def _intervals(ranked: QuerySet[Evaluation]) -> Intervals:
+    pairs = list(ranked.order_by().values_list("speedup_low", "speedup_high"))
+    return Intervals(
+        lows=tuple(sorted(low for low, _ in pairs)), highs=tuple(sorted(high for _, high in pairs))
     )
 
 

@@ -1,14 +1,15 @@
 """Small pieces of markup: icons, badges, the dash for an unknown value, digests."""
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from evaluator.records.evidence import OpcodeCount, VerifiedCall
 from evaluator.records.verdicts import InstructionStatus, Stage, Verdict
+from leaderboard.charts.fast_p import series_css
 from leaderboard.models import StageRecord
 from leaderboard.views.presenters import text
-from leaderboard.views.presenters.words import INSTRUCTIONS, STAGES, Badge, verdict_badge
+from leaderboard.views.presenters.words import INSTRUCTIONS, STAGES, TRUST, Badge, verdict_badge
 
 MOST_OPCODES = 60
 
@@ -35,6 +36,9 @@ _PATHS = {
     "target": "M8 2.2L13.8 8 8 13.8 2.2 8z",
     "theme": "M8 1.8a6.2 6.2 0 110 12.4zM8 1.8a6.2 6.2 0 100 12.4",
     "down": "M8 2v8.5M4.5 7.5L8 11l3.5-3.5M2.5 14h11",
+    "double": "M1.5 8.5l3 3L11 5M7.5 11l.8.5L14.5 5",
+    "upload": "M8 10.5V2M4.5 5.5L8 2l3.5 3.5M2.5 14h11",
+    "page": "M4 1.8h5.5L12.5 5v9.2H4zM6.5 7.5h4M6.5 10.5h4",
     "dot": "M8 6.5a1.5 1.5 0 110 3 1.5 1.5 0 010-3z",
 }
 
@@ -107,8 +111,23 @@ def instruction_badge(status: InstructionStatus) -> SafeString:
 
 
 @register.simple_tag
+def trust_badge(trust: str) -> SafeString:
+    """Where a number comes from: measured here, uploaded, or printed elsewhere."""
+    return badge(TRUST[trust])
+
+
+@register.simple_tag
 def stage_name(stage: str) -> str:
     return STAGES[Stage(stage)][0]
+
+
+register.filter("series_css", series_css)
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A name that may be broken after its underscores, for narrow headings."""
+    return format_html_join(mark_safe("_<wbr>"), "{}", ((part,) for part in name.split("_")))
 
 
 @register.filter

@@ -70,6 +70,12 @@ def percent(fraction: Number, digits: int = 1) -> str:
 
 
 @register.filter
+def percent_number(fraction: Number) -> str:
+    """Per cent without the sign, for ranges that name it once."""
+    return DASH if fraction is None else f"{fraction * 100:.0f}"
+
+
+@register.filter
 def speedup(ratio: Number) -> str:
     return DASH if ratio is None else f"{ratio:.3f}{TIMES.strip()}"
 
@@ -205,3 +211,9 @@ def shape(dimensions: tuple[int, ...] | list[int] | None) -> str:
 @register.filter
 def hexadecimal(value: int) -> str:
     return f"{value:#06x}"
+
+
+@register.filter
+def plain(value: Number) -> str:
+    """A number as it stands in an address: `0.9`, `1`."""
+    return DASH if value is None else f"{value:g}"

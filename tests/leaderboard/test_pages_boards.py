@@ -1,3 +1,4 @@
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -5,7 +6,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from leaderboard.models import Evaluation, Problem
+from leaderboard.models import Evaluation, Job, Problem
+from leaderboard.views.pages import boards as pages
 from tests.leaderboard import factories
 from tests.leaderboard.reading import Page
 
@@ -35,23 +37,25 @@ def test_it_ranks_by_speedup_with_equal_ranks_and_the_earlier_first(client: Clie
     assert page.title == "gemm_n7168_k5120 on NVIDIA H200 · PTXBoard"
     order = [page.text.index(name) for name in ("earlier equal", "later equal", "plain")]
     assert order == sorted(order)
-    assert "1 earlier equal Bob 0.950" in page.text
-    assert "1 later equal alice 0.950" in page.text
+    assert "1 1\N{EN DASH}2 earlier equal Bob 0.950" in page.text
+    assert "1 1\N{EN DASH}2 later equal alice 0.950" in page.text
     assert "3 plain Bob 0.051" in page.text
 
 
 def test_it_shows_rate_share_of_peak_and_target_instructions(client: Client, ranked):
     page = Page(client.get(BOARD))
-    assert "0.8547 703.5 71.1 % executed tier mma 100.0 %" in page.text
+    assert "0.8547 ±0.5 % 703.5 71.1 % executed tier mma 100.0 % 168 spills 1.00 KiB" in page.text
     assert "absent — not known: no target instruction in the binary" in page.text
-    assert "n = 150" in page.text
+    assert "150 timed calls" in page.attributes("title")
+    assert "Trust" in page.text
+    assert "verified" in page.text
 
 
 def test_it_sets_the_baseline_as_an_unranked_row(client: Client, ranked):
     page = Page(client.get(BOARD))
     baseline = page.text[page.text.index("the baseline is not ranked") :]
     assert baseline.startswith(
-        "the baseline is not ranked cuBLAS baseline cuBLAS 13.0.2.14 1.000 by definition 0.8120"
+        "the baseline is not ranked cuBLAS baseline cuBLAS 13.0.2.14 1.000 by definition 0.8120 n = 450"
     )
     assert ("tr", {"class": "baseline"}) in page.tags
 
@@ -64,10 +68,10 @@ def test_it_marks_ones_own_rows(client: Client, alice: User, ranked):
     assert [attrs for tag, attrs in page.tags if attrs.get("class") == "mine"] != []
 
 
-def test_it_asks_three_queries_whatever_the_number_of_rows(
+def test_it_asks_five_queries_whatever_the_number_of_rows(
     client: Client, ranked, django_assert_num_queries
 ):
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(5):
         client.get(BOARD)
 
 
@@ -137,12 +141,102 @@ def test_it_disarms_formulas_in_the_csv(client: Client, problems):
     response = client.get("/boards/h200/gemm_n7168_k5120.csv")
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     head, row = response.content.decode().splitlines()
-    assert head.startswith("rank,submission,kernel,entrant,problem,target,speedup,")
-    assert row.startswith(f"""1,{one.id},"'=HYPERLINK(""x"")",'+cmd|' /C calc'!A0,gemm_""")
+    assert head.startswith(
+        "rank,best_rank,worst_rank,submission,kernel,entrant,problem,target,speedup,"
+    )
+    assert row.startswith(f"""1,1,1,{one.id},"'=HYPERLINK(""x"")",'+cmd|' /C calc'!A0,gemm_""")
     assert ",0.94," in row
 
 
 def test_it_shows_full_precision_in_the_csv_and_the_same_rank_as_the_page(client: Client, ranked):
     rows = client.get("/boards/h200/gemm_n7168_k5120.csv").content.decode().splitlines()[1:]
     assert [row.split(",")[0] for row in rows] == ["1", "1", "3"]
-    assert rows[0].split(",")[10] == str(ranked[0].latency_ns)
+    assert rows[0].split(",")[12] == str(ranked[0].latency_ns)
+
+
+def test_a_band_holds_every_rank_that_the_intervals_allow(client: Client, problems):
+    """0.95 and 0.9495 overlap, 0.90 is apart from both."""
+    gemm, bob = problems["gemm_n7168_k5120"], factories.entrant("Bob")
+    for speedup in (0.95, 0.9495, 0.90):
+        one = factories.submission(by=bob, problem=gemm, name=f"at {speedup}")
+        factories.evaluated(one, factories.stages(gemm.record, speedup=speedup))
+    rows = client.get("/boards/h200/gemm_n7168_k5120.csv").content.decode().splitlines()[1:]
+    assert [row.split(",")[:3] for row in rows] == [["1", "1", "2"], ["2", "1", "2"], ["3"] * 3]
+    page = Page(client.get(BOARD))
+    assert "2 1\N{EN DASH}2 at 0.9495" in page.text
+    assert "3 at 0.9 " in page.text
+
+
+def test_pages_hold_each_row_once_with_equal_ranks_over_their_border(
+    client: Client, problems, monkeypatch: pytest.MonkeyPatch
+):
+    """60 rows, 25 a page, 40 of them equal: O-39."""
+    monkeypatch.setattr(pages, "PAGE_ROWS", 25)
+    gemm, bob = problems["gemm_n7168_k5120"], factories.entrant("Bob")
+    first = factories.submission(by=bob, problem=gemm, name="row 0")
+    factories.evaluated(first, factories.stages(gemm.record, speedup=1.5))
+    row = first.evaluations.get()
+    for number in range(1, 60):
+        speedup = 1.5 if number < 40 else 1.4 - number / 1000
+        _copy(row, number, speedup)
+    seen = [_row_ids(client, number) for number in (1, 2, 3)]
+    assert [len(ids) for ids in seen] == [25, 25, 10]
+    assert len({one for ids in seen for one in ids}) == 60
+    assert seen == [_row_ids(client, number) for number in (1, 2, 3)]
+    second = Page(client.get(f"{BOARD}?page=2"))
+    assert "60 page 2 of 3" in second.text
+    assert "1 1\N{EN DASH}40 row 39" in second.text
+    assert "41 41\N{EN DASH}" in second.text
+    assert "?page=3" in second.links()
+
+
+def _copy(row: Evaluation, number: int, speedup: float) -> None:
+    """Another kernel's evaluation with this speedup, known to half a per mille."""
+    one = row.submission
+    one.pk, one.candidate_digest, one.name = None, f"{number:064x}", f"row {number}"
+    one.id, one.created_at = uuid.uuid4(), factories.NOW + timedelta(minutes=number)
+    one._state.adding = True
+    one.save()
+    job = Job.objects.create(
+        submission=one,
+        number=1,
+        created_at=factories.NOW,
+        lane="gpu",
+        state="DONE",
+        ended_at=factories.NOW,
+    )
+    row.pk, row.job, row.submission = None, job, one
+    row.speedup, row.speedup_low, row.speedup_high = speedup, speedup * 0.9995, speedup * 1.0005
+    row._state.adding = True
+    row.save()
+
+
+def _row_ids(client: Client, number: int) -> list[str]:
+    page = Page(client.get(f"{BOARD}?page={number}"))
+    return [one for one in page.attributes("id") if one.startswith("row-")]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("2", "There is no page 2; the last one is 1."),
+        ("0", "There is no page '0'; pages are counted from 1."),
+        ("-1", "There is no page '-1'; pages are counted from 1."),
+        ("x<b>", "There is no page 'x<b>'; pages are counted from 1."),
+        ("9" * 400, "There is no page"),
+        ("\N{SUPERSCRIPT TWO}", "pages are counted from 1."),
+    ],
+)
+def test_it_says_which_pages_there_are(client: Client, ranked, page: str, text: str):
+    answer = Page(client.get(BOARD, {"page": page}))
+    assert answer.status == 404
+    assert text in answer.text
+
+
+def test_rows_can_be_ticked_and_compared(client: Client, ranked):
+    page = Page(client.get(BOARD))
+    assert page.attributes("name").count("k") == 3
+    ids = [str(one.submission_id) for one in ranked]
+    answer = client.get("/compare/", {"k": ids})
+    assert answer.status_code == 302
+    assert answer["Location"] == f"/compare/?a={ids[0]}&b={ids[1]}&c={ids[2]}"

@@ -8,11 +8,15 @@ from django.shortcuts import render
 from evaluator.targets import TARGETS, Target
 from leaderboard.models import Problem
 from leaderboard.services.boards import board_read
+from leaderboard.services.resources import resources_by_job
 from leaderboard.views.freshness import board_tag, not_modified, page_tag, tagged
+from leaderboard.views.pages.filters import page_exists, page_number
 from leaderboard.views.pages.problems import problem_find
 from leaderboard.views.presenters import boards as present
 from leaderboard.views.presenters.grid import board_grid, leaders
 from leaderboard.views.presenters.tables import BOARD_COLUMNS, board_cells, spreadsheet_safe
+
+PAGE_ROWS = 50
 
 
 def board_list(request: HttpRequest) -> HttpResponse:
@@ -27,9 +31,15 @@ def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     if answer := not_modified(request, tag):
         return answer
     user_id = request.user.id if request.user.is_authenticated else None
-    read = board_read(target=target, problem=row)
+    number = page_number(request)
+    read = board_read(target=target, problem=row, start=(number - 1) * PAGE_ROWS, count=PAGE_ROWS)
+    page_count = -(-read.row_count // PAGE_ROWS)
+    page_exists(number, page_count)
+    built = resources_by_job(one.job_id for one in read.rows)
     context = {
-        "board": present.board(read, user_id=user_id),
+        "board": present.board(read, user_id=user_id, resources=built),
+        "page_number": number,
+        "page_count": page_count,
         "problem": row.record,
         "target": place,
         "scoring_version": read.scoring_version,
@@ -47,7 +57,9 @@ def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     tag = board_tag(target=target, problem=row, more=("csv",))
     if answer := not_modified(request, tag):
         return answer
-    shown = present.board(board_read(target=target, problem=row), user_id=None)
+    read = board_read(target=target, problem=row)
+    built = resources_by_job(one.job_id for one in read.rows)
+    shown = present.board(read, user_id=None, resources=built)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{place.slug}_{row.name}.csv"'
     writer = csv.writer(response)

@@ -5,6 +5,8 @@ from django.urls import path
 from leaderboard.views.pages import (
     account,
     boards,
+    compare,
+    entrants,
     home,
     model_runs,
     packs,
@@ -14,6 +16,7 @@ from leaderboard.views.pages import (
     submissions,
     submit,
     submit_model,
+    target_boards,
     trajectories,
     workers,
 )
@@ -21,6 +24,7 @@ from leaderboard.views.pages import (
 urlpatterns = [
     path("", home.home, name="home"),
     path("boards/", boards.board_list, name="boards"),
+    path("boards/<slug:target>/", target_boards.board_of_target, name="target-board"),
     path("boards/<slug:target>/<str:problem>/", boards.board, name="board"),
     path("boards/<slug:target>/<str:problem>.csv", boards.board_csv, name="board-csv"),
     path("problems/", problems.problem_list, name="problems"),
@@ -32,6 +36,8 @@ urlpatterns = [
     path("api-guide/", reference.api_guide, name="api-guide"),
     path("rules/", reference.rules, name="rules"),
     path("workers/", workers.workers, name="workers"),
+    path("compare/", compare.compare, name="compare"),
+    path("entrants/<str:slug>/", entrants.entrant, name="entrant"),
     path("submit/", submit.submit, name="submit"),
     path("submissions/", submissions.submission_list, name="submissions"),
     path("submissions/mine/", submissions.my_submissions, name="my-submissions"),

@@ -1,7 +1,7 @@
 """A board as its page shows it: ranked rows, the baseline's row, one axis for all intervals."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from evaluator.targets import Target
 from leaderboard.models import Evaluation
 from leaderboard.services.boards import Baseline
 from leaderboard.services.boards import Board as BoardRead
+from leaderboard.services.resources import Resources
 from leaderboard.views.presenters.words import INSTRUCTIONS, TIERS, Badge
 
 AXIS_WIDTH = 160.0
@@ -69,13 +70,23 @@ class Instructions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRow:
+    """`band` is the best and the worst rank that the row's interval allows."""
+
     rank: int
+    band: tuple[int, int]
     evaluation: Evaluation
     flops_per_second: float
     peak_share: float | None
     instructions: Instructions | None
     forest: Forest
     is_mine: bool
+    resources: Resources | None
+
+    @property
+    def band_text(self) -> str:
+        """`1-3` with an en dash; empty where the interval leaves one rank."""
+        best, worst = self.band
+        return f"{best}\N{EN DASH}{worst}" if best < worst else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,19 +101,35 @@ class Board:
     rows: tuple[BoardRow, ...]
     baseline: BaselineRow
     axis: Axis
+    row_count: int
     updated_at: datetime | None
     is_cut: bool
 
     @property
     def entrant_count(self) -> int:
+        """Of the rows shown."""
         return len({row.evaluation.submission.entrant_id for row in self.rows})
 
+    @property
+    def is_whole(self) -> bool:
+        return len(self.rows) == self.row_count
 
-def board(read: BoardRead, *, user_id: int | None) -> Board:
-    """The rows and the baseline are the API's; drawing and shares of peak are added here."""
+
+def board(
+    read: BoardRead, *, user_id: int | None, resources: Mapping[object, Resources] | None = None
+) -> Board:
+    """The rows and the baseline are the API's; drawing and shares of peak are added here.
+
+    resources  by the key of a row's job
+    """
     axis, problem = axis_of(read.rows), read.problem.record
+    known = resources or {}
     return Board(
-        rows=tuple(_row(one, axis, problem, read.target, user_id) for one in read.rows),
+        rows=tuple(
+            _row(one, axis, problem, read.target, user_id, known.get(one.job_id))
+            for one in read.rows
+        ),
+        row_count=read.row_count,
         baseline=_baseline_row(read.baseline, problem, read.target),
         axis=axis,
         updated_at=max((one.created_at for one in read.rows), default=None),
@@ -111,16 +138,23 @@ def board(read: BoardRead, *, user_id: int | None) -> Board:
 
 
 def _row(
-    one: Evaluation, axis: Axis, problem: Problem, target: Target, user_id: int | None
+    one: Evaluation,
+    axis: Axis,
+    problem: Problem,
+    target: Target,
+    user_id: int | None,
+    resources: Resources | None,
 ) -> BoardRow:
     return BoardRow(
         rank=one.rank,
+        band=one.band,
         evaluation=one,
         flops_per_second=problem.flop_count / (one.latency_ns * 1e-9),
         peak_share=peak_share(problem.flop_count, one.latency_ns, target),
         instructions=instructions(one),
         forest=axis.forest(one),
         is_mine=user_id is not None and one.submission.entrant.user_id == user_id,
+        resources=resources,
     )
 
 

@@ -5,6 +5,8 @@ from leaderboard.views.presenters.boards import BoardRow
 
 BOARD_COLUMNS = (
     "rank",
+    "best_rank",
+    "worst_rank",
     "submission",
     "kernel",
     "entrant",
@@ -24,6 +26,8 @@ BOARD_COLUMNS = (
     "instruction_status",
     "instruction_tier",
     "work_share",
+    "registers",
+    "shared_bytes",
     "trust",
     "scoring_version",
     "submitted_at",
@@ -60,8 +64,10 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 def board_cells(row: BoardRow, problem: str, target: str) -> tuple[object, ...]:
     """One value a column, full precision; an unknown value is empty."""
     one = row.evaluation
+    built = row.resources
     return (
         row.rank,
+        *row.band,
         str(one.submission_id),
         one.submission.name,
         one.submission.entrant.display_name,
@@ -81,6 +87,8 @@ def board_cells(row: BoardRow, problem: str, target: str) -> tuple[object, ...]:
         one.instruction_status,
         one.instruction_tier,
         one.work_share,
+        built.registers if built else None,
+        built.shared_bytes if built else None,
         one.trust,
         one.scoring_version,
         one.submission.created_at.isoformat(),

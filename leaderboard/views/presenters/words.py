@@ -205,3 +205,25 @@ TIERS: dict[Tier, str] = {
     Tier.PAYLOAD: "bulk data movement",
     Tier.CONTROL: "control only: no arithmetic and no data moved",
 }
+
+TRUST: dict[str, Badge] = {
+    "reproduced": Badge(
+        word="reproduced",
+        icon="double",
+        tone="pass",
+        title="Measured by our workers twice, on two workers or days, within tolerance.",
+    ),
+    "verified": Badge(word="verified", icon="check", tone="pass", title="Measured by our workers."),
+    "self-reported": Badge(
+        word="self-reported",
+        icon="upload",
+        tone="unsure",
+        title="Uploaded results; nobody measured them here.",
+    ),
+    "published": Badge(
+        word="published",
+        icon="page",
+        tone="idle",
+        title="Figures from a paper, for comparison; never ranked among measured ones.",
+    ),
+}

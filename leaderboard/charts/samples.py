@@ -5,12 +5,12 @@ and the table that its page shows beside it.
 """
 
 import json
-import math
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from evaluator.records.evidence import TimingEvidence, TimingSample
+from leaderboard.charts.scales import padded, round_values
 
 WIDTH, HEIGHT = 960, 340
 LEFT, RIGHT, TOP, BOTTOM = 64, 948, 12, 296
@@ -121,7 +121,7 @@ def _figure(series: tuple[Series, ...], borders: tuple[float, ...], unit: str) -
 def _still(kernel: Series, baseline: Series, borders: tuple[float, ...], unit: str) -> Still:
     ys = (*kernel.ys, *baseline.ys)
     last = max((*kernel.xs, *baseline.xs), default=1)
-    low, high = _padded(min(ys, default=0.0), max(ys, default=1.0))
+    low, high = padded(min(ys, default=0.0), max(ys, default=1.0))
 
     def across(x: float) -> str:
         return f"{LEFT + (x - 0.5) / last * (RIGHT - LEFT):.1f}"
@@ -132,21 +132,7 @@ def _still(kernel: Series, baseline: Series, borders: tuple[float, ...], unit: s
     return Still(
         kernel=tuple((across(x), down(y)) for x, y in zip(kernel.xs, kernel.ys, strict=True)),
         baseline=tuple((across(x), down(y)) for x, y in zip(baseline.xs, baseline.ys, strict=True)),
-        ticks=tuple((down(y), f"{y:g}") for y in _ticks(low, high)),
+        ticks=tuple((down(y), f"{y:g}") for y in round_values(low, high)),
         borders=tuple(across(border) for border in borders),
         unit=unit,
     )
-
-
-def _padded(low: float, high: float) -> tuple[float, float]:
-    margin = (high - low) * 0.08 or max(abs(high) * 0.05, 0.5)
-    return max(0.0, low - margin), high + margin
-
-
-def _ticks(low: float, high: float) -> tuple[float, ...]:
-    """Four to eight round values inside the range."""
-    rough = (high - low) / 5
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    first = math.ceil(low / step)
-    return tuple(round(n * step, 6) for n in range(first, math.floor(high / step) + 1))
