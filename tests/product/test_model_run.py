@@ -4,6 +4,8 @@ import json
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,14 @@ def script(folder: Path) -> None:
     (folder / "no-schedule" / "4" / "1.md").write_text("I need more time.")
     busy = {"status": 429, "message": "busy", "retry_after": "1", "times": 1}
     (folder / "no-schedule" / "2" / "1.error.json").write_text(json.dumps(busy))
+
+
+@contextmanager
+def answering(folder: Path, **more: float) -> Iterator[ScriptedServer]:
+    """The model's server, which must serve before it can be shut down."""
+    with ScriptedServer(folder, **more) as server:
+        server.start()
+        yield server
 
 
 def request(product: Product, path: str, body: dict | None = None) -> dict:
@@ -95,10 +105,9 @@ def check_chain(product: Product, trajectory: dict) -> None:
 def test_four_trajectories_go_from_broken_to_right_and_leave_an_audited_record(tmp_path):
     script(tmp_path / "answers")
     with (
-        ScriptedServer(tmp_path / "answers") as endpoint,
+        answering(tmp_path / "answers") as endpoint,
         running(tmp_path / "var", {"PTXBOARD_ENDPOINT_HOSTS": "127.0.0.1"}) as product,
     ):
-        endpoint.start()
         made = start(product, endpoint.url)
         ended = ("DONE", "FAULTED", "CANCELLED", "PAUSED")
         wait_for(lambda: request(product, made["url"])["state"] in ended, 400, "the end of the run")
@@ -137,10 +146,9 @@ def test_a_killed_models_worker_repeats_the_call_under_way_and_no_stored_one(tmp
     celery = (sys.executable, "-m", "celery", "-A", "webapp", "worker", "-Q", "models")
     parts.commands["models"] = [*celery, "--pool", "threads", "-c", "4", "--without-mingle"]
     asked: list[object] = []
-    with ScriptedServer(tmp_path / "answers", delay_seconds=3) as endpoint:
+    with answering(tmp_path / "answers", delay_seconds=3) as endpoint:
         reply = endpoint.script.reply
         endpoint.script.reply = lambda one: (asked.append(one), reply(one))[1]
-        endpoint.start()
         parts.start("site", "io", "build", "host", "models")
         try:
             wait_for(parts.answers, 60, "the site")
