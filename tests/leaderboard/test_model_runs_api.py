@@ -274,6 +274,24 @@ def test_the_mini_swe_agent_export_has_that_programs_layout(done, visitor_api):
     assert value["messages"][2]["extra"]["response"]["usage"]["prompt_tokens"] > 0
 
 
+def test_a_turn_that_was_lost_is_in_our_export_alone(
+    post, model, machine, doorbell, no_delay, visitor_api
+):
+    model.say("speedup 0.5")
+    post(turns=1)
+    advance(doorbell)
+    for _ in range(3):
+        machine.complete(machine.order(), "faulted", "disk full")
+    advance(doorbell)
+    url = f"/api/v1/trajectories/{the_trajectory().pk}/export/"
+    (lost,) = visitor_api.get(url).json()["turns"]
+    assert (lost["state"], lost["outcome"]["excluded"]) == ("EXCLUDED", True)
+    theirs = visitor_api.get(f"{url}?format=mini-swe-agent").json()
+    assert [one["role"] for one in theirs["messages"]] == ["system", "user"]
+    assert theirs["info"]["model_stats"]["api_calls"] == 1
+    assert visitor_api.get(f"{url}?format=flashinfer-trace").json()["solutions"] == []
+
+
 def test_the_flashinfer_export_reads_back_as_solutions_and_traces(done, visitor_api):
     from evaluator.records.flashinfer import Solution, Trace
 
