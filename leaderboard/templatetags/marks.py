@@ -4,9 +4,11 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from evaluator.metrics.states import TurnState
 from evaluator.records.evidence import OpcodeCount, VerifiedCall
 from evaluator.records.verdicts import InstructionStatus, Stage, Verdict
 from leaderboard.charts.fast_p import series_css
+from leaderboard.charts.flows import CSS as STATE_CSS
 from leaderboard.models import StageRecord
 from leaderboard.views.presenters import text
 from leaderboard.views.presenters.words import INSTRUCTIONS, STAGES, TRUST, Badge, verdict_badge
@@ -122,6 +124,11 @@ def stage_name(stage: str) -> str:
 
 
 register.filter("series_css", series_css)
+
+
+@register.filter
+def state_css(state: TurnState) -> str:
+    return STATE_CSS[state]
 
 
 @register.filter

@@ -9,6 +9,7 @@ from evaluator.records.base import digest_of
 from evaluator.targets import TARGETS
 from leaderboard.models import Entrant, Problem
 from leaderboard.refusals import InvalidFilter
+from leaderboard.services.releases import release_source
 from leaderboard.services.standings import TargetBoard, target_board
 from leaderboard.services.standings_filters import (
     LANGUAGES,
@@ -52,6 +53,8 @@ def _context(request: HttpRequest, read: TargetBoard, filters: BoardFilters) -> 
         "view": view,
         "target": read.target,
         "kernels": _kernels(read),
+        "efforts": view.efforts,
+        "release_source": release_source(),
         "page_number": number,
         "page_count": page_count,
         "query": view.query,

@@ -7,7 +7,18 @@ from django.db.models import Count, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evaluator import SCORING_VERSION
-from leaderboard.models import Entrant, Evaluation, ModelRun, Problem, Submission
+from evaluator.targets import TARGETS
+from leaderboard.charts.flows import Flows, flows_chart
+from leaderboard.models import (
+    Entrant,
+    Evaluation,
+    ModelRun,
+    ModelStanding,
+    Problem,
+    Submission,
+)
+from leaderboard.services.standings_filters import LEVELS
+from leaderboard.services.turn_states import states_of
 from leaderboard.views.presenters.lists import Listed, listed
 from leaderboard.views.presenters.run_words import RUN_STATES
 from leaderboard.views.presenters.words import Badge
@@ -15,6 +26,7 @@ from leaderboard.views.presenters.words import Badge
 MOST_KERNELS = 50
 MOST_RUNS = 30
 RECENT = 12
+LEVEL_ORDER = {level: place for place, level in enumerate(["", *LEVELS])}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +36,25 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ablation:
+    """One problem under several kinds of knowledge, all else equal."""
+
+    target: str
+    problem: str
+    rows: tuple[ModelStanding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntrantView:
-    """`kernels` are ranked evaluations with `.rank` and `.row_count` of their board."""
+    """`kernels` are ranked evaluations with `.rank` and `.row_count` of their board.
+
+    chosen  the standing whose turns are drawn in `flows`
+    """
 
     entrant: Entrant
+    standings: tuple[ModelStanding, ...]
+    chosen: ModelStanding | None
+    flows: Flows | None
     kernels: Sequence[Evaluation]
     runs: tuple[RunRow, ...]
     recent: tuple[Listed, ...]
@@ -37,13 +64,52 @@ class EntrantView:
     def is_model(self) -> bool:
         return self.entrant.kind == Entrant.Kind.MODEL
 
+    @property
+    def ablations(self) -> tuple[Ablation, ...]:
+        """Where the same problem was given with several kinds of knowledge."""
+        found: dict[tuple[object, ...], list[ModelStanding]] = {}
+        for one in self.standings:
+            key = (one.target, one.problem_name, one.language, one.scoring_version, one.trust)
+            found.setdefault(key, []).append(one)
+        return tuple(
+            Ablation(target=rows[0].target, problem=rows[0].problem_name, rows=tuple(rows))
+            for rows in found.values()
+            if len(rows) > 1
+        )
 
-def entrant_view(entrant: Entrant) -> EntrantView:
-    """Four queries."""
+
+def standings_of_entrant(entrant: Entrant) -> list[ModelStanding]:
+    """Current problems only, by target, problem, and knowledge from little to much."""
+    order = {
+        one.measured_digest: one.position
+        for one in Problem.objects.current().only("measured_digest", "position")
+    }
+    rows = ModelStanding.objects.filter(entrant=entrant, measured_digest__in=order)
+    targets = list(TARGETS)
+    return sorted(
+        rows.defer("curve_json").select_related("newest_run"),
+        key=lambda one: (
+            one.trust == ModelStanding.Trust.PUBLISHED,
+            targets.index(one.target),
+            order[one.measured_digest],
+            LEVEL_ORDER.get(one.level, len(LEVEL_ORDER)),
+            one.pk,
+        ),
+    )
+
+
+def entrant_view(entrant: Entrant, chosen: ModelStanding | None) -> EntrantView:
+    """`chosen`: the standing whose turns are drawn; without one the first that has turns."""
+    standings = standings_of_entrant(entrant)
+    drawn = chosen or next((one for one in standings if one.taken_turns), None)
+    states = states_of(drawn) if drawn else []
     rows = Submission.objects.for_list().filter(entrant=entrant)
     runs = ModelRun.objects.for_list().filter(entrant=entrant)[:MOST_RUNS]
     return EntrantView(
         entrant=entrant,
+        standings=tuple(standings),
+        chosen=drawn,
+        flows=flows_chart(states, max(map(len, states), default=0)),
         kernels=list(ranked_kernels(entrant)[:MOST_KERNELS]),
         runs=tuple(RunRow(run=one, badge=RUN_STATES[ModelRun.State(one.state)]) for one in runs),
         recent=tuple(listed(one) for one in rows[:RECENT]),

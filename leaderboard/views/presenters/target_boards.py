@@ -12,6 +12,8 @@ from leaderboard.charts.fast_p import series_css
 from leaderboard.models import ModelStanding
 from leaderboard.services.standings import Cell, ModelRow, TargetBoard
 from leaderboard.services.standings_filters import MEASURED, BoardFilters
+from leaderboard.templatetags.triplets import is_known, triplet_text
+from leaderboard.views.presenters.efforts import Efforts, efforts
 from leaderboard.views.presenters.fast_p import Panel, Shown, panel
 
 PAGE_ROWS = 25
@@ -62,6 +64,7 @@ class TargetBoardView:
     shown: tuple[RowView, ...]
     published: tuple[RowView, ...]
     panels: tuple[Panel, ...]
+    efforts: Efforts
     drawn: tuple[str, ...]
     absent: int
 
@@ -162,6 +165,7 @@ def target_board_view(
         shown=tuple(map(view, ranked[start : start + PAGE_ROWS])),
         published=tuple(map(view, board.published[:PAGE_ROWS])),
         panels=panels(board, [row for row in ranked if row.key in drawn], numbers),
+        efforts=efforts(board, ranked[start : start + PAGE_ROWS], numbers),
         drawn=tuple(drawn),
         absent=len(set(on)) - len(asked),
     )
@@ -184,34 +188,20 @@ def row_view(
 
 
 def _rates(cell: Cell, has_families: bool) -> CellView:
-    return _cell(cell, cell.target_rates, cell.rates, has_families, 100, 1)
+    return _cell(cell, cell.target_rates, cell.rates, has_families, "rate")
 
 
 def _bests(cell: Cell, has_families: bool) -> CellView:
-    return _cell(cell, cell.target_bests, cell.bests, has_families, 1, 3)
+    return _cell(cell, cell.target_bests, cell.bests, has_families, "best")
 
 
-def _cell(
-    cell: Cell, target: Triplet, any_: Triplet, has_families: bool, factor: float, digits: int
-) -> CellView:
-    known = has_families and (cell.knows_instructions or _has_values(target))
+def _cell(cell: Cell, target: Triplet, any_: Triplet, has_families: bool, name: str) -> CellView:
+    known = has_families and (cell.knows_instructions or is_known(target))
     return CellView(
         cell=cell,
-        upper=_triplet(target, factor, digits) if known else "",
-        lower=_triplet(any_, factor, digits) if _has_values(any_) or not known else "",
+        upper=triplet_text(target, name) if known else "",
+        lower=triplet_text(any_, name) if is_known(any_) or not known else "",
         reason="" if known or not has_families else "what its turns ran is not known",
-    )
-
-
-def _has_values(triplet: Triplet) -> bool:
-    return any(value is not None for value in (triplet.first, triplet.fourth, triplet.eighth))
-
-
-def _triplet(triplet: Triplet, factor: float, digits: int) -> str:
-    """`33.3 / 60.4 / 56.2`; a dash where nothing is known."""
-    values = (triplet.first, triplet.fourth, triplet.eighth)
-    return " / ".join(
-        "\N{EN DASH}" if value is None else f"{value * factor:.{digits}f}" for value in values
     )
 
 
