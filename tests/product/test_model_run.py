@@ -2,15 +2,15 @@
 
 import json
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
-from examples.scripted_endpoint import ScriptedServer
+from examples.scripted_endpoint import ScriptedHandler, ScriptedServer
 from leaderboard.models.stage_record import chained_digest
 from tests.product.conftest import ROOT, Product, running, wait_for
 from tests.product.test_faults import Parts
@@ -43,8 +43,18 @@ def script(folder: Path) -> None:
     (folder / "no-schedule" / "2" / "1.error.json").write_text(json.dumps(busy))
 
 
+class Heard(ScriptedHandler):
+    """Notes a call as soon as it comes in."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:  # noqa: N802
+        self.asked.append(self.path)
+        super().do_POST()
+
+
 @contextmanager
-def answering(folder: Path, **more: float) -> Iterator[ScriptedServer]:
+def answering(folder: Path, **more: Any) -> Iterator[ScriptedServer]:
     """The model's server, which must serve before it can be shut down."""
     with ScriptedServer(folder, **more) as server:
         server.start()
@@ -145,10 +155,8 @@ def test_a_killed_models_worker_repeats_the_call_under_way_and_no_stored_one(tmp
     parts.set_up()
     celery = (sys.executable, "-m", "celery", "-A", "webapp", "worker", "-Q", "models")
     parts.commands["models"] = [*celery, "--pool", "threads", "-c", "4", "--without-mingle"]
-    asked: list[object] = []
-    with answering(tmp_path / "answers", delay_seconds=3) as endpoint:
-        reply = endpoint.script.reply
-        endpoint.script.reply = lambda one: (asked.append(one), reply(one))[1]
+    asked = Heard.asked = []
+    with answering(tmp_path / "answers", delay_seconds=4, handler=Heard) as endpoint:
         parts.start("site", "io", "build", "host", "models")
         try:
             wait_for(parts.answers, 60, "the site")
@@ -163,8 +171,7 @@ def test_a_killed_models_worker_repeats_the_call_under_way_and_no_stored_one(tmp
             def told() -> dict:
                 return parts.call("GET", path)
 
-            wait_for(lambda: told()["trajectories"][0]["state"] == "CALLING", 60, "a call")
-            time.sleep(1)
+            wait_for(lambda: asked, 90, "a call")
             parts.kill("models")
             assert told()["trajectories"][0]["turns"] == []
             parts.start("models")
