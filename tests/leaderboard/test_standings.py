@@ -8,14 +8,13 @@ from django.db import connection, transaction
 from django.db.utils import IntegrityError
 from django.test.utils import CaptureQueriesContext
 
-from evaluator.metrics.states import TrajectoryStates
 from evaluator.metrics.turns import THRESHOLDS, Triplet, best_speedup, correctness_rate, fast_p
 from leaderboard.models import Evaluation, ModelRun, ModelStanding, RunTally, Trajectory
 from leaderboard.refusals import InvalidFilter
 from leaderboard.services.evaluations import evaluation_correct
 from leaderboard.services.model_runs import closing
 from leaderboard.services.model_runs.control import model_run_cancel, trajectory_cancel
-from leaderboard.services.model_runs.outcomes import outcomes_of, states_of
+from leaderboard.services.model_runs.outcomes import outcomes_of
 from leaderboard.services.standings import problem_curves, target_board
 from leaderboard.services.standings_filters import BoardFilters, read_filters
 from leaderboard.services.standings_update import (
@@ -429,15 +428,3 @@ def test_a_triplet_has_three_columns():
         "rate_4": None,
         "rate_8": 3,
     }
-
-
-def test_states_of_a_run_are_those_of_its_counted_turns(run):
-    place = run_factories.trajectory(run)
-    run_factories.turn(place, kernel=factories.KERNEL, results=[], excluded="disk full")
-    run_factories.end(place, "OUT_OF_CONTEXT")
-    assert states_of(run) == [
-        TrajectoryStates(planned=8, states=("COMPILE_ERROR", "PASSED", "PASSED")),
-        TrajectoryStates(planned=0),
-        TrajectoryStates(planned=1, states=("PASSED",)),
-        TrajectoryStates(planned=0),
-    ]

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from evaluator.metrics.outcomes import TrajectoryOutcome, TurnOutcome, planned_turns
-from evaluator.metrics.states import TrajectoryStates
 from evaluator.metrics.turns import (
     THRESHOLDS,
     best_speedup,
@@ -126,21 +125,3 @@ def state_of(turn: Turn) -> str:
     if not turn.is_closed:
         return "EVALUATING"
     return turn.verdict or turn.extraction_state
-
-
-def states_of(run: ModelRun) -> list[TrajectoryStates]:
-    """How each trajectory's counted turns stand, in page order; one that is open ends the row.
-
-    What infrastructure took from a trajectory is not in its plan.
-    """
-    turns: dict[Any, list[str]] = {}
-    for turn in Turn.objects.filter(trajectory__run=run).counted().for_grid().order_by("number"):
-        if turn.is_closed:
-            turns.setdefault(turn.trajectory_id, []).append(state_of(turn))
-    found = []
-    for row in run.trajectories.in_order():
-        states = tuple(turns.get(row.pk, ()))
-        short = row.is_open or row.ending == Trajectory.Ending.INFRA
-        planned = len(states) if short else run.turn_count
-        found.append(TrajectoryStates(planned=planned, states=states))
-    return found
