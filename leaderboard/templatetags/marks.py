@@ -132,6 +132,15 @@ def state_css(state: TurnState) -> str:
 
 
 @register.filter
+def ticked(words: str) -> SafeString:
+    """Text of ours with `code` between backticks."""
+    parts = enumerate(words.split("`"))
+    return mark_safe(  # noqa: S308 - each part is escaped
+        "".join(format_html("<code>{}</code>" if n % 2 else "{}", part) for n, part in parts)
+    )
+
+
+@register.filter
 def breakable(name: str) -> SafeString:
     """A name that may be broken after its underscores, for narrow headings."""
     return format_html_join(mark_safe("_<wbr>"), "{}", ((part,) for part in name.split("_")))

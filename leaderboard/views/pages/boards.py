@@ -4,6 +4,7 @@ import csv
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from evaluator.targets import TARGETS, Target
 from leaderboard.models import Problem
@@ -13,6 +14,7 @@ from leaderboard.views.freshness import board_tag, not_modified, page_tag, tagge
 from leaderboard.views.pages.filters import page_exists, page_number
 from leaderboard.views.pages.problems import problem_find
 from leaderboard.views.presenters import boards as present
+from leaderboard.views.presenters.citations import bibtex
 from leaderboard.views.presenters.grid import board_grid, leaders
 from leaderboard.views.presenters.tables import BOARD_COLUMNS, board_cells, spreadsheet_safe
 
@@ -38,6 +40,13 @@ def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     built = resources_by_job(one.job_id for one in read.rows)
     context = {
         "board": present.board(read, user_id=user_id, resources=built),
+        "bibtex": bibtex(
+            key=f"ptxboard-{target}-{row.name}",
+            title=f"{row.title} on {place.title}, scoring version {read.scoring_version}",
+            url=request.build_absolute_uri(reverse("board", args=[target, row.name])),
+            updated_at=max((one.created_at for one in read.rows), default=None),
+            state=(tag or "")[3:15],
+        ),
         "page_number": number,
         "page_count": page_count,
         "problem": row.record,
