@@ -38,6 +38,7 @@ ON_STREAM = (
     "Launch all work on the given stream, do not wait for it, and let all of it end with the "
     "call: other streams must be joined to it. Scratch memory may be allocated in the first call "
     "and kept.",
+    f"A call that has not ended after {CALL_SECONDS} s is stopped.",
     "Check every result of a CUDA or driver call, and print the error.",
 )
 DRIVER = (

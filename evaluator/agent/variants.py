@@ -9,7 +9,11 @@ from packs.pack import Level
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """`schedules` are slugs of the architecture's pack, in the order in which they are shown."""
+    """`schedules` are slugs of the architecture's pack, in the order in which they are shown.
+
+    The variant's own comes last, behind those that it builds on: a text never refers to one that
+    is not shown.
+    """
 
     slug: str
     title: str
@@ -19,34 +23,50 @@ class Variant:
 NO_SCHEDULE = Variant(slug="no-schedule", title="No schedule")
 
 
-def _one(slug: str, title: str) -> Variant:
-    return Variant(slug=slug, title=title, schedules=(slug,))
+def _variant(slug: str, title: str, after: tuple[str, ...] = ()) -> Variant:
+    return Variant(slug=slug, title=title, schedules=(*after, slug))
 
 
 SCHEDULED: dict[tuple[Arch, Family], tuple[Variant, ...]] = {
     (Arch.HOPPER, Family.GEMM): (
-        _one("multicast", "Multicast loads in a cluster"),
-        _one("warp-specialisation", "Warp specialisation"),
+        _variant(
+            "multicast",
+            "Multicast loads in a cluster",
+            after=("tma-store", "warp-specialisation"),
+        ),
+        _variant("warp-specialisation", "Warp specialisation", after=("tma-store",)),
     ),
     (Arch.HOPPER, Family.MHA_FORWARD): (
-        _one("fa3-forward", "FlashAttention-3 forward"),
-        _one("fa3-forward-pingpong", "FlashAttention-3 forward, two warpgroups in turn"),
+        _variant("fa3-forward", "FlashAttention-3 forward"),
+        _variant(
+            "fa3-forward-pingpong",
+            "FlashAttention-3 forward, two warpgroups in turn",
+            after=("fa3-forward",),
+        ),
     ),
     (Arch.HOPPER, Family.MHA_BACKWARD): (
-        _one("fa3-backward", "FlashAttention-3 backward"),
-        _one("fa3-backward-two-pass", "Backward in two passes"),
+        _variant("fa3-backward", "FlashAttention-3 backward"),
+        _variant("fa3-backward-two-pass", "Backward in two passes", after=("fa3-backward",)),
     ),
     (Arch.BLACKWELL, Family.GEMM): (
-        _one("multicast", "Multicast loads in a cluster"),
-        _one("tma-store", "Stores by TMA"),
+        _variant("multicast", "Multicast loads in a cluster"),
+        _variant("tma-store", "Stores by TMA"),
     ),
     (Arch.BLACKWELL, Family.MHA_FORWARD): (
-        _one("fa4-forward", "FlashAttention-4-like forward"),
-        _one("fa4-forward-lazy", "FlashAttention-4-like forward, lazy rescaling"),
+        _variant("fa4-forward", "FlashAttention-4-like forward"),
+        _variant(
+            "fa4-forward-lazy",
+            "FlashAttention-4-like forward, lazy rescaling",
+            after=("fa4-forward",),
+        ),
     ),
     (Arch.BLACKWELL, Family.MHA_BACKWARD): (
-        _one("fa4-backward", "FlashAttention-4-like backward"),
-        _one("fa4-backward-two-kernels", "Backward in two kernels"),
+        _variant("fa4-backward", "FlashAttention-4-like backward", after=("tma-store",)),
+        _variant(
+            "fa4-backward-two-kernels",
+            "Backward in two kernels",
+            after=("tma-store", "fa4-backward"),
+        ),
     ),
 }
 

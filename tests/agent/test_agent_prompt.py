@@ -40,6 +40,7 @@ from evaluator.toolchain import Toolchain
 from evaluator.triton.tracer.rules import OFFERED_TORCH
 from evaluator.work import Work
 from packs.pack import Level, pack_for
+from tests.packs.lint import schedules_named
 
 GEMM = "gemm_n7168_k5120"
 
@@ -63,7 +64,8 @@ def prompt(**changes) -> tuple[str, str]:
 
 
 def test_it_states_what_the_paper_s_prompt_leaves_out():
-    _, user = prompt()
+    system, user = prompt()
+    assert "- A call that has not ended after 30 s is stopped.\n" in system
     for said in (
         "K = 5120, M = 8192, N = 7168.",
         "| C | output | bfloat16 | [M=8192, N=7168], 58720256 elements |",
@@ -125,7 +127,7 @@ def test_variant_and_guidance_add_their_texts_and_nothing_else():
     plain, _ = prompt(pack=pack, problem=problem)
     with_both, _ = prompt(pack=pack, problem=problem, variant=variant, guidance=True)
     family = problem.family
-    text = pack.text(Level.SCHEDULE, schedules=("fa3-forward",), guidance_for=family)
+    text = pack.text(Level.SCHEDULE, schedules=variant.schedules, guidance_for=family)
     assert with_both == plain.replace(pack.text(Level.SCHEDULE), text)
     assert with_both != plain
 
@@ -189,6 +191,16 @@ def test_every_variant_names_schedules_that_the_pack_has_for_the_family(place, v
     known = {schedule.slug for schedule in pack_for(architecture).schedules_for(family)}
     assert len(variants) == 2
     assert {slug for variant in variants for slug in variant.schedules} <= known
+
+
+@pytest.mark.parametrize(("place", "variants"), SCHEDULED.items())
+def test_no_variant_refers_to_a_schedule_that_it_does_not_show(place, variants):
+    pack = pack_for(place[0])
+    for variant in variants:
+        shown = [pack.schedule(slug) for slug in variant.schedules]
+        named = set().union(*(schedules_named(one, pack) for one in shown))
+        assert named <= set(variant.schedules), variant.slug
+        assert variant.schedules[-1] == variant.slug
 
 
 def test_the_paper_s_variants_are_no_schedule_and_two_schedules():

@@ -59,6 +59,17 @@ def unknown_sources(pack: Pack) -> dict[str, list[str]]:
     return {file: ids for file, ids in found.items() if ids}
 
 
+def schedules_named(part: Part, pack: Pack) -> set[str]:
+    """Slugs of other schedules that a text refers to, written with hyphens or with spaces."""
+    spaced = " ".join(part.text.split())
+    found = {
+        one.slug
+        for one in pack.schedules
+        if re.search(rf"(?<![\w-]){re.sub('-', '[- ]', one.slug)}(?![\w-])", spaced)
+    }
+    return found - {one.slug for one in pack.schedules if one.file == part.file}
+
+
 def unused_sources(pack: Pack) -> list[str]:
     cited = {id_ for part in _texts(pack) for id_ in _cited(part)}
     return sorted({source.id for source in pack.sources} - cited)
