@@ -35,6 +35,8 @@ def call(options: argparse.Namespace, method: str, path: str, body: Any = None) 
             return json.load(answer)
     except urllib.error.HTTPError as error:
         raise SystemExit(f"{method} {path}: {error.code} {error.read().decode()}") from None
+    except urllib.error.URLError as error:
+        raise ConnectionError(f"{options.site} cannot be reached: {error.reason}") from None
 
 
 def body_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -56,11 +58,17 @@ def body_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def wait(options: argparse.Namespace, url: str) -> dict[str, Any]:
+    """The run when it has ended or the time is up. It goes on while the site is away, so do we."""
     deadline = time.monotonic() + options.wait
     while True:
-        run: dict[str, Any] = call(options, "GET", url)
-        if run["state"] in ENDED or time.monotonic() > deadline:
-            return run
+        try:
+            run: dict[str, Any] = call(options, "GET", url)
+            if run["state"] in ENDED or time.monotonic() > deadline:
+                return run
+        except ConnectionError as error:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"{error}; the run is {url}") from None
+            print(f"{error}; trying again", file=sys.stderr)
         time.sleep(1.0)
 
 
@@ -101,7 +109,10 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     options = arguments()
-    made = call(options, "POST", "/api/v1/model-runs/", body_of(options))
+    try:
+        made = call(options, "POST", "/api/v1/model-runs/", body_of(options))
+    except ConnectionError as error:
+        raise SystemExit(str(error)) from None
     (run,) = made["runs"]
     print(f"run {run['id']}: at most {made['calls_at_most']} calls", flush=True)
     if options.id_file:
