@@ -13,10 +13,14 @@ MOST_BANDS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A model's turns on the problem; `number` fixes its colour over the whole board."""
+    """A model's turns on the problem; `number` fixes its colour over the whole board.
+
+    note  what tells it from another row of the same name; "" where nothing has to
+    """
 
     key: str
     name: str
+    note: str
     number: int
     turns: Turns
     knows_instructions: bool

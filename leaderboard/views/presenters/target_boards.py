@@ -1,5 +1,6 @@
 """The board of a target as its page shows it: rows, triplets, panels, and addresses of choices."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -51,9 +52,7 @@ class RowView:
 
     @property
     def conditions(self) -> str:
-        """What the row's turns had in common, in a few words."""
-        level = f"{self.row.level} pack" if self.row.level else "no pack"
-        return f"{self.row.language}, {level.replace('+', ' + ')}"
+        return conditions_of(self.row)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +122,12 @@ class TargetBoardView:
         """The choices of the address, ready to be followed by more."""
         text = query_of(self.filters)
         return f"{text}&" if text else ""
+
+
+def conditions_of(row: ModelRow) -> str:
+    """What the row's turns had in common, in a few words."""
+    level = f"{row.level} pack" if row.level else "no pack"
+    return f"{row.language}, {level.replace('+', ' + ')}"
 
 
 def query_of(filters: BoardFilters) -> str:
@@ -211,6 +216,7 @@ def panels(
     """One a problem that a drawn row has turns on; one query for all of their curves."""
     filters = board.filters
     cells = [cell for row in rows for cell in row.cells.values()]
+    names = Counter(row.entrant.display_name for row in rows)
     curves = ModelStanding.objects.only("curve_json").in_bulk([one.standing for one in cells])
 
     def models(problem: str) -> Iterable[Shown]:
@@ -220,6 +226,7 @@ def panels(
                 yield Shown(
                     key=row.key,
                     name=row.entrant.display_name,
+                    note=conditions_of(row) if names[row.entrant.display_name] > 1 else "",
                     number=numbers[row.key],
                     turns=curves[cell.standing].curve,
                     knows_instructions=cell.knows_instructions,
