@@ -134,6 +134,7 @@ def _run(run: ModelRun) -> dict[str, Any]:
         "endpoint_host": run.endpoint_host,
         "scoring_version": run.scoring_version,
         "unranked_reason": run.unranked_reason,
+        "report_digest": run.body_digest if run.trust == run.Trust.SELF_REPORTED else "",
         "entrant": entrant_summary(run.entrant),
         **{name: getattr(run, name) for name in RUN_COLUMNS},
         **{name: moment(getattr(run, name)) for name in RUN_TIMES},

@@ -109,11 +109,12 @@ def test_runs_that_the_paper_does_not_count_are_here_and_count_on_no_board(paper
     assert not ModelStanding.objects.filter(newest_run__in=unranked).exists()
 
 
-def test_a_run_of_a_task_that_we_lack_is_left_out_and_said_so(problems, capsys):
-    call_command("import_turns", str(EVIDENCE))
-    said = capsys.readouterr().out
-    assert "no problem gqa_paged_decode_h24_kv8_d128_ps1 here" in said
-    assert not ModelRun.objects.filter(name__contains="gqa").exists()
+def test_a_run_of_a_task_that_we_lack_is_left_out_where_the_notes_say_so(problems, write):
+    lacking = row(run="topk", definition="moe_topk_e256")
+    runs = {"topk": RunNote(left_out_without_problem="another task")}
+    done = turns_import(path=write(GOOD, lacking), notes=NOTES.model_copy(update={"runs": runs}))
+    assert done.left_out == {"topk": "no problem moe_topk_e256 here: another task"}
+    assert [run.name for run in done.runs] == ["opus-gemm"]
 
 
 def test_published_target_triplets_stand_beside_and_are_never_ranked(paper):
