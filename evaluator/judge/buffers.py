@@ -22,14 +22,9 @@ from evaluator.judge.arena import (
     PrivateMemory,
     slot_layout,
 )
+from evaluator.problems.exact import fp32_reference
 from evaluator.problems.prototypes import Parameter, parameters
-from evaluator.problems.tensors import (
-    Tensors,
-    fp32_reference,
-    make_inputs,
-    reference,
-    refresh_inputs,
-)
+from evaluator.problems.tensors import Tensors, make_inputs, reference, refresh_inputs
 from evaluator.records.evidence import OutputError
 from evaluator.records.problem import Problem
 

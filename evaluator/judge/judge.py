@@ -28,8 +28,8 @@ from evaluator.judge.sanitizing import SANITIZER_SECONDS, sanitize
 from evaluator.judge.solo import library_digest
 from evaluator.judge.stopwatch import Stopwatch, stopwatch_for
 from evaluator.judge.tolerances import baseline_excess_of, excess_of, speed_of_light_ns
+from evaluator.problems.baselines import baseline_version, chosen_baseline
 from evaluator.problems.prototypes import parameters
-from evaluator.problems.tensors import baseline_version
 from evaluator.records.evaluation import Environment
 from evaluator.records.evidence import (
     CorrectnessEvidence,
@@ -124,7 +124,7 @@ class Judge:
             planned_calls=plan.calls,
             warmup_calls=plan.warmup,
             samples=tuple(measured.samples),
-            baseline=problem.baseline,
+            baseline=chosen_baseline(problem, self._device_name()),
             baseline_version=baseline_version(problem, self._device_name()),
             baseline_samples=tuple(measured.baseline_samples),
             batches=tuple(measured.batches),

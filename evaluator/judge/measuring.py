@@ -22,7 +22,8 @@ from evaluator.judge.host_process import HostProcess
 from evaluator.judge.readings import Readings
 from evaluator.judge.statistics import block_size
 from evaluator.judge.stopwatch import Stopwatch, host_attribution
-from evaluator.problems.tensors import Tensors, baseline, make_inputs
+from evaluator.problems.baselines import baseline
+from evaluator.problems.tensors import Tensors, make_inputs
 from evaluator.records.evidence import (
     BatchBracket,
     DeviceReading,

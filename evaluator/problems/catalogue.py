@@ -6,31 +6,19 @@ Source  arXiv 2608.17379 for the operators and sizes; the ids of the workloads a
         trial, with O and L from a forward pass of the same Q, K and V.
 """
 
-import uuid
 from dataclasses import dataclass
-from importlib.resources import files
-from math import prod
 
-from evaluator.records.flashinfer import (
-    ConstAxis,
-    Definition,
-    DType,
-    RandomInput,
-    TensorSpec,
-    VarAxis,
-    Workload,
+from evaluator.problems.building import (
+    TOLERANCE_TEXT,
+    bf16,
+    constants,
+    fp32,
+    problem_of,
+    reference_text,
 )
-from evaluator.records.problem import Baseline, Family, Problem, Tolerance
-
-GPU_TARGETS = ("h200", "h100", "b200")
-ALL_TARGETS = ("host", *GPU_TARGETS)
-DTYPE_BYTES = {DType.BFLOAT16: 2, DType.FLOAT32: 4}
-OUR_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://github.com/ptxboard/ptxboard/workloads")
-TOLERANCE = Tolerance()
-TOLERANCE_TEXT = (
-    f"Accepted where |out - ref| <= {TOLERANCE.atol:g} + {TOLERANCE.rtol:g} * |ref| "
-    "holds for every element of every output."
-)
+from evaluator.problems.gqa import gqa_problems, gqa_twins
+from evaluator.records.flashinfer import ConstAxis, Definition, VarAxis
+from evaluator.records.problem import Baseline, Family, Problem
 
 AUTHORS_WORKLOADS = {
     "gemm_n7168_k5120": "94920358-01a8-4c5b-9209-3103fd490e94",
@@ -77,7 +65,14 @@ def build_catalogue() -> tuple[Problem, ...]:
         for build in (forward, backward)
         for causal in (False, True)
     ]
-    return (gemm(8192, 7168, 5120), *full, gemm(256, 256, 256, small=True), *twins)
+    return (
+        gemm(8192, 7168, 5120),
+        *full,
+        *gqa_problems(),
+        gemm(256, 256, 256, small=True),
+        *twins,
+        *gqa_twins(),
+    )
 
 
 def gemm(m: int, n: int, k: int, *, small: bool = False) -> Problem:
@@ -90,12 +85,12 @@ def gemm(m: int, n: int, k: int, *, small: bool = False) -> Problem:
         name=name,
         op_type="gemm",
         description=description,
-        axes={"M": VarAxis(type="var"), **_constants(N=n, K=k)},
-        inputs={"A": _bf16("M", "K"), "B": _bf16("N", "K")},
-        outputs={"C": _bf16("M", "N")},
-        reference=_reference("gemm"),
+        axes={"M": VarAxis(type="var"), **constants(N=n, K=k)},
+        inputs={"A": bf16("M", "K"), "B": bf16("N", "K")},
+        outputs={"C": bf16("M", "N")},
+        reference=reference_text("gemm"),
     )
-    return _problem(
+    return problem_of(
         title=f"GEMM {m} x {n} x {k}",
         family=Family.GEMM,
         definition=definition,
@@ -103,6 +98,7 @@ def gemm(m: int, n: int, k: int, *, small: bool = False) -> Problem:
         flop_count=2 * m * n * k,
         baseline=Baseline(name="torch" if small else "cuBLAS", call="torch.matmul(A, B.T)"),
         small=small,
+        workload_id=AUTHORS_WORKLOADS.get(definition.name),
     )
 
 
@@ -118,11 +114,11 @@ def forward(size: AttentionSize, causal: bool, *, small: bool = False) -> Proble
         op_type="attention",
         description=description,
         axes=_attention_axes(size, "D"),
-        inputs={name: _bf16("B", "H", "S", "D") for name in ("Q", "K", "V")},
-        outputs={"O": _bf16("B", "H", "S", "D"), "LSE": _fp32("B", "H", "S")},
-        reference=_reference("mha_forward_plain" if small else "mha_forward", causal=causal),
+        inputs={name: bf16("B", "H", "S", "D") for name in ("Q", "K", "V")},
+        outputs={"O": bf16("B", "H", "S", "D"), "LSE": fp32("B", "H", "S")},
+        reference=reference_text("mha_forward_plain" if small else "mha_forward", causal=causal),
     )
-    return _problem(
+    return problem_of(
         title=_attention_title("MHA forward", size, causal, small),
         family=Family.MHA_FORWARD,
         causal=causal,
@@ -131,6 +127,7 @@ def forward(size: AttentionSize, causal: bool, *, small: bool = False) -> Proble
         flop_count=_attention_flop_count(4, size, causal),
         baseline=_attention_baseline("_scaled_dot_product_cudnn_attention", small),
         small=small,
+        workload_id=AUTHORS_WORKLOADS.get(definition.name),
     )
 
 
@@ -141,7 +138,7 @@ def backward(size: AttentionSize, causal: bool, *, small: bool = False) -> Probl
         "float32, [B, H, S]; O and L belong to the given Q, K and V. All others are bfloat16, "
         f"[B, H, S, d], row-major and contiguous. {_mask(causal)} {TOLERANCE_TEXT}"
     )
-    tensor = _bf16("B", "H", "S", "d")
+    tensor = bf16("B", "H", "S", "d")
     definition = Definition(
         name=_attention_name("mha_bwd", size, causal, small),
         op_type="attention",
@@ -149,12 +146,12 @@ def backward(size: AttentionSize, causal: bool, *, small: bool = False) -> Probl
         axes=_attention_axes(size, "d"),
         inputs={
             **{name: tensor for name in ("Q", "K", "V", "O", "dO")},
-            "L": _fp32("B", "H", "S"),
+            "L": fp32("B", "H", "S"),
         },
         outputs={name: tensor for name in ("dQ", "dK", "dV")},
-        reference=_reference("mha_backward_plain" if small else "mha_backward", causal=causal),
+        reference=reference_text("mha_backward_plain" if small else "mha_backward", causal=causal),
     )
-    return _problem(
+    return problem_of(
         title=_attention_title("MHA backward", size, causal, small),
         family=Family.MHA_BACKWARD,
         causal=causal,
@@ -163,53 +160,13 @@ def backward(size: AttentionSize, causal: bool, *, small: bool = False) -> Probl
         flop_count=_attention_flop_count(10, size, causal),
         baseline=_attention_baseline("_scaled_dot_product_cudnn_attention_backward", small),
         small=small,
+        workload_id=AUTHORS_WORKLOADS.get(definition.name),
     )
 
 
 def forward_reference(*, causal: bool, plain: bool) -> str:
     """The text of a forward pass: backward inputs need one that their definition does not hold."""
-    return _reference("mha_forward_plain" if plain else "mha_forward", causal=causal)
-
-
-def _problem(
-    *,
-    title: str,
-    family: Family,
-    definition: Definition,
-    sizes: dict[str, int],
-    flop_count: int,
-    baseline: Baseline,
-    small: bool,
-    causal: bool = False,
-) -> Problem:
-    authors = AUTHORS_WORKLOADS.get(definition.name)
-    workload = Workload(
-        axes=sizes,
-        inputs={name: RandomInput(type="random") for name in definition.inputs},
-        uuid=authors or str(uuid.uuid5(OUR_NAMESPACE, definition.name)),
-    )
-    return Problem(
-        name=definition.name,
-        title=title,
-        family=family,
-        causal=causal,
-        development=small,
-        definition=definition,
-        workload=workload,
-        tolerance=TOLERANCE,
-        flop_count=flop_count,
-        byte_count=_byte_count(definition, sizes),
-        baseline=baseline,
-        targets=ALL_TARGETS if small else GPU_TARGETS,
-    )
-
-
-def _byte_count(definition: Definition, sizes: dict[str, int]) -> int:
-    tensors = (*definition.inputs.values(), *definition.outputs.values())
-    return sum(
-        prod(sizes[axis] for axis in tensor.shape or ()) * DTYPE_BYTES[tensor.dtype]
-        for tensor in tensors
-    )
+    return reference_text("mha_forward_plain" if plain else "mha_forward", causal=causal)
 
 
 def _attention_flop_count(per_score: int, size: AttentionSize, causal: bool) -> int:
@@ -230,7 +187,7 @@ def _attention_title(stem: str, size: AttentionSize, causal: bool, small: bool) 
 
 
 def _attention_axes(size: AttentionSize, dimension: str) -> dict[str, ConstAxis | VarAxis]:
-    fixed = _constants(B=size.batch, H=size.heads, **{dimension: size.head_dimension})
+    fixed = constants(B=size.batch, H=size.heads, **{dimension: size.head_dimension})
     return {**fixed, "S": VarAxis(type="var")}
 
 
@@ -249,20 +206,3 @@ def _mask(causal: bool) -> str:
     if causal:
         return "Mask: causal; query i sees keys 0 to i (lower triangle, diagonal included)."
     return "Mask: none."
-
-
-def _constants(**sizes: int) -> dict[str, ConstAxis | VarAxis]:
-    return {name: ConstAxis(type="const", value=size) for name, size in sizes.items()}
-
-
-def _bf16(*axes: str) -> TensorSpec:
-    return TensorSpec(shape=axes, dtype=DType.BFLOAT16)
-
-
-def _fp32(*axes: str) -> TensorSpec:
-    return TensorSpec(shape=axes, dtype=DType.FLOAT32)
-
-
-def _reference(stem: str, *, causal: bool = False) -> str:
-    text = (files("evaluator.problems") / "references" / f"{stem}.py").read_text("utf-8")
-    return text.replace("IS_CAUSAL = False", "IS_CAUSAL = True") if causal else text

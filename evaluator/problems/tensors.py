@@ -1,10 +1,10 @@
-"""A problem's tensors: inputs, references, baseline. Only the judge imports this: it needs torch.
+"""A problem's tensors: inputs and the reference. Only the judge imports this: it needs torch.
 
 In      a Problem; a seed; a device
 Out     tensors by name, in definition order, contiguous, of the workload's shapes
 Raises  EvaluatorFault where a reference returns something else than its definition says
-Source  inputs N(0, 1) from torch.Generator, drawn in the tensor's own dtype in definition order;
-        log-sum-exp in natural logarithm
+Source  inputs N(0, 1) from torch.Generator, drawn in the tensor's own dtype in definition order,
+        then offsets and page numbers, valid ones, as the workload tells (see `indices`)
 
 `make_inputs` and `fill_inputs` give equal contents for equal seeds on one kind of device.
 `refresh_inputs` is what runs between timed calls: as random as `fill_inputs` where inputs are
@@ -13,15 +13,15 @@ independent; for a backward pass, whose O and L must belong to its Q, K and V, i
 """
 
 import ast
-import ctypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import torch
 
 from evaluator.problems.catalogue import forward_reference
-from evaluator.problems.prototypes import parameters
+from evaluator.problems.indices import bounds_by_input, lengths_by_input
+from evaluator.problems.prototypes import axis_sizes, parameters
 from evaluator.records.flashinfer import Definition, DType, RandomInput, ScalarInput
 from evaluator.records.problem import Family, Problem
 from evaluator.records.verdicts import EvaluatorFault
@@ -43,7 +43,6 @@ TORCH_TYPES = {
 }
 NORMAL_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 SAVED_BY_FORWARD = ("O", "L")
-MAX_SCORES = 1 << 24
 
 
 def empty_inputs(problem: Problem, device: torch.device | str) -> Tensors:
@@ -66,9 +65,11 @@ def fill_inputs(problem: Problem, seed: int, destinations: Mapping[str, torch.Te
     """Write the inputs of `seed` in place; what was there before has no influence."""
     generator = _generator(seed, destinations)
     derived = SAVED_BY_FORWARD if problem.family is Family.MHA_BACKWARD else ()
+    apart = (*derived, *_index_names(problem))
     for name in problem.definition.inputs:
-        if name not in derived:
+        if name not in apart:
             _draw(problem, name, destinations[name], generator)
+    _draw_indices(problem, destinations, generator)
     if problem.family is Family.MHA_BACKWARD:
         _save_forward(problem, destinations)
 
@@ -97,49 +98,21 @@ def refresh_inputs(problem: Problem, seed: int, destinations: Mapping[str, torch
             destinations[name].view(batch * heads, -1, columns).mul_(signs)
 
 
+def index_contents(problem: Problem, seed: int) -> dict[str, bytes]:
+    """Offsets and page numbers as raw bytes: what a process without a judge must be given."""
+    found = {
+        item.name: torch.empty(item.shape, dtype=_torch_type(item.dtype))
+        for item in parameters(problem)
+        if item.name in _index_names(problem)
+    }
+    if found:
+        _draw_indices(problem, found, torch.Generator().manual_seed(seed))
+    return {name: tensor.numpy().tobytes() for name, tensor in found.items()}
+
+
 def reference(problem: Problem) -> Operator:
     """The definition's reference; takes inputs by name and returns outputs by name."""
     return _operator(problem.definition, problem.definition.reference)
-
-
-def baseline(problem: Problem) -> Operator:
-    """The tuned library's call that a speedup is measured against; called like `reference`.
-
-    Every problem's reference is that call: cuBLAS and cuDNN for the full ones, torch for twins.
-    """
-    return reference(problem)
-
-
-def baseline_version(problem: Problem, device: torch.device | str) -> str:
-    """Name and version of what really computes the baseline on `device`, with torch's own."""
-    own = f"torch {torch.__version__}"
-    if torch.device(device).type != "cuda":
-        return f"{own} (CPU)"
-    if problem.family is Family.GEMM:
-        return f"cuBLAS {_cublas_version()} ({own})"
-    if problem.baseline.name == "cuDNN":
-        return f"cuDNN {_cudnn_version()} ({own})"
-    return f"{own} (CUDA {torch.version.cuda})"
-
-
-def fp32_reference(problem: Problem, inputs: Mapping[str, torch.Tensor]) -> Tensors:
-    """The outputs in fp32 from the inputs cast to fp32, before any rounding to their dtypes.
-
-    Works head by head and in blocks of MAX_SCORES scores: beside the fp32 outputs it holds less
-    than 1 GiB. TF32 is off while it runs.
-    """
-    compute = {
-        Family.GEMM: _gemm_fp32,
-        Family.MHA_FORWARD: _forward_fp32,
-        Family.MHA_BACKWARD: _backward_fp32,
-    }.get(problem.family, _other_fp32)
-    allowed = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = False
-    try:
-        with torch.no_grad():
-            return compute(problem, inputs)
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = allowed
 
 
 def _empty(problem: Problem, device: torch.device | str, *, outputs: bool) -> Tensors:
@@ -179,6 +152,32 @@ def _draw(
     else:
         bound = 128 if destination.dtype == torch.int8 else 1024
         destination.random_(-bound, bound, generator=generator)
+
+
+def _index_names(problem: Problem) -> tuple[str, ...]:
+    return (*lengths_by_input(problem), *bounds_by_input(problem, axis_sizes(problem)))
+
+
+def _draw_indices(
+    problem: Problem, destinations: Mapping[str, torch.Tensor], generator: torch.Generator
+) -> None:
+    """In place, on the tensors' device; sequences come in one order for all inputs."""
+    order: torch.Tensor | None = None
+    for name, lengths in lengths_by_input(problem).items():
+        destination = destinations[name]
+        if order is None:
+            order = _permutation(len(lengths), destination, generator)
+        told = torch.tensor(lengths, dtype=destination.dtype, device=destination.device)
+        destination[0] = 0
+        torch.cumsum(told[order], dim=0, out=destination[1:])
+    for name, bound in bounds_by_input(problem, axis_sizes(problem)).items():
+        destination = destinations[name]
+        numbers = _permutation(bound, destination, generator)[: destination.numel()]
+        destination.copy_(numbers.view(destination.shape))
+
+
+def _permutation(count: int, beside: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.randperm(count, generator=generator, device=beside.device)
 
 
 def _like(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -221,89 +220,3 @@ def _operator(definition: Definition, text: str) -> Operator:
         return dict(zip(definition.outputs, values, strict=True))
 
     return call
-
-
-def _gemm_fp32(problem: Problem, inputs: Mapping[str, torch.Tensor]) -> Tensors:
-    left, right = inputs["A"], inputs["B"].float()
-    out = torch.empty(left.shape[0], right.shape[0], dtype=torch.float32, device=left.device)
-    for rows in _blocks(left.shape[0], left.shape[1]):
-        torch.matmul(left[rows].float(), right.T, out=out[rows])
-    return {"C": out}
-
-
-def _forward_fp32(problem: Problem, inputs: Mapping[str, torch.Tensor]) -> Tensors:
-    out = {name: torch.empty_like(inputs["Q"], dtype=torch.float32) for name in ("O",)}
-    out["LSE"] = torch.empty(inputs["Q"].shape[:3], dtype=torch.float32, device=out["O"].device)
-    for b, h in _heads(inputs["Q"]):
-        q, k, v = (inputs[name][b, h].float() for name in ("Q", "K", "V"))
-        for rows in _blocks(q.shape[0], k.shape[0]):
-            scores = _scores(q, k, rows, problem.causal)
-            out["LSE"][b, h, rows] = torch.logsumexp(scores, dim=-1)
-            out["O"][b, h, rows] = torch.softmax(scores, dim=-1) @ v
-    return out
-
-
-def _backward_fp32(problem: Problem, inputs: Mapping[str, torch.Tensor]) -> Tensors:
-    out = {name: torch.zeros_like(inputs["Q"], dtype=torch.float32) for name in ("dQ", "dK", "dV")}
-    for b, h in _heads(inputs["Q"]):
-        q, k, v, o, do = (inputs[name][b, h].float() for name in ("Q", "K", "V", "O", "dO"))
-        for rows in _blocks(q.shape[0], k.shape[0]):
-            scores = _scores(q, k, rows, problem.causal)
-            p = scores.sub_(inputs["L"][b, h, rows].unsqueeze(-1)).exp_()
-            out["dV"][b, h] += p.T @ do[rows]
-            row_sums = (do[rows] * o[rows]).sum(dim=-1, keepdim=True)
-            ds = p.mul_((do[rows] @ v.T).sub_(row_sums)).mul_(q.shape[1] ** -0.5)
-            out["dQ"][b, h, rows] = ds @ k
-            out["dK"][b, h] += ds.T @ q[rows]
-    return out
-
-
-def _other_fp32(problem: Problem, inputs: Mapping[str, torch.Tensor]) -> Tensors:
-    floats = {
-        name: tensor.float() if tensor.is_floating_point() else tensor
-        for name, tensor in inputs.items()
-    }
-    return {name: tensor.float() for name, tensor in reference(problem)(**floats).items()}
-
-
-def _heads(tensor: torch.Tensor) -> Iterator[tuple[int, int]]:
-    for b in range(tensor.shape[0]):
-        for h in range(tensor.shape[1]):
-            yield b, h
-
-
-def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    step = max(1, MAX_SCORES // max(1, columns))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
-
-
-def _scores(q: torch.Tensor, k: torch.Tensor, rows: slice, causal: bool) -> torch.Tensor:
-    scores = (q[rows] @ k.T).mul_(q.shape[1] ** -0.5)
-    if causal:
-        keys = torch.arange(k.shape[0], device=k.device)
-        queries = torch.arange(rows.start, rows.stop, device=k.device).unsqueeze(-1)
-        scores.masked_fill_(keys > queries, float("-inf"))
-    return scores
-
-
-def _cublas_version() -> str:
-    """cublasLt's own answer: 130100 is 13.1.0; the library is the one that torch has loaded."""
-    with open("/proc/self/maps", encoding="utf-8") as maps:
-        paths = {line.split()[-1] for line in maps if "libcublasLt.so" in line}
-    if not paths:
-        return "unknown (libcublasLt is not loaded)"
-    library = ctypes.CDLL(sorted(paths)[0])
-    library.cublasLtGetVersion.restype = ctypes.c_size_t
-    return _dotted(int(library.cublasLtGetVersion()))
-
-
-def _cudnn_version() -> str:
-    version: int | None = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
-    return _dotted(version)
-
-
-def _dotted(version: int | None) -> str:
-    if version is None:
-        return "unknown"
-    return f"{version // 10000}.{version // 100 % 100}.{version % 100}"

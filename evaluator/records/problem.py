@@ -19,6 +19,7 @@ class Family(StrEnum):
     GEMM = "gemm"
     MHA_FORWARD = "mha_forward"
     MHA_BACKWARD = "mha_backward"
+    GQA = "gqa"
     OTHER = "other"
 
 

@@ -30,14 +30,22 @@ def test_it_holds_the_relatives_and_the_twins():
         for stem in ("mha_with_lse", "mha_bwd")
         for mask in ("", "_causal")
     ]
+    gqa = [
+        "gqa_ragged_prefill_causal_h32_kv4_d128",
+        "gqa_paged_prefill_causal_h24_kv8_d128_ps1",
+        "gqa_paged_decode_h24_kv8_d128_ps1",
+    ]
     twins = [
         "gemm_n256_k256",
         "mha_with_lse_d64_small",
         "mha_with_lse_d64_causal_small",
         "mha_bwd_d64_small",
         "mha_bwd_d64_causal_small",
+        "gqa_ragged_prefill_causal_h4_kv2_d64_small",
+        "gqa_paged_prefill_causal_h6_kv2_d64_ps1_small",
+        "gqa_paged_decode_h6_kv2_d64_ps1_small",
     ]
-    assert ALL[5:] == attention + twins
+    assert ALL[5:] == attention + gqa + twins
 
 
 @pytest.mark.parametrize(
@@ -80,6 +88,8 @@ def test_a_description_states_base_mask_layout_and_tolerance(name):
     text = problem.definition.description
     assert "|out - ref| <= 0.01 + 0.01 * |ref|" in text
     assert "row-major and contiguous" in text
+    if "gqa" in name:
+        assert "LSE of the scaled scores in base 2" in text
     if "mha" in name:
         assert "natural logarithm (base e)" in text
         assert ("causal" in text) is problem.causal

@@ -6,13 +6,9 @@ import torch
 from evaluator.admission import admit
 from evaluator.comparison import compare
 from evaluator.problems import find_problem, load_problems
-from evaluator.problems.tensors import (
-    baseline_version,
-    fp32_reference,
-    make_inputs,
-    reference,
-    refresh_inputs,
-)
+from evaluator.problems.baselines import baseline_version
+from evaluator.problems.exact import fp32_reference
+from evaluator.problems.tensors import make_inputs, reference, refresh_inputs
 
 pytestmark = pytest.mark.gpu
 GIB = 1 << 30

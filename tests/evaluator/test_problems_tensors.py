@@ -5,13 +5,12 @@ import math
 import pytest
 import torch
 
-from evaluator.problems import find_problem, load_problems, tensors
+from evaluator.problems import exact, find_problem, load_problems
+from evaluator.problems.baselines import baseline, baseline_version
+from evaluator.problems.exact import fp32_reference
 from evaluator.problems.tensors import (
-    baseline,
-    baseline_version,
     empty_outputs,
     fill_inputs,
-    fp32_reference,
     make_inputs,
     reference,
     refresh_inputs,
@@ -31,7 +30,8 @@ def test_equal_seeds_give_equal_inputs_and_others_do_not(problem):
     assert list(first) == list(problem.definition.inputs)
     for name, tensor in first.items():
         assert torch.equal(tensor, again[name])
-        assert (tensor != other[name]).float().mean() > 0.9
+        if tensor.is_floating_point() and tensor.ndim:
+            assert (tensor != other[name]).float().mean() > 0.9
 
 
 @by_name
@@ -47,10 +47,13 @@ def test_filling_in_place_depends_on_the_seed_alone(problem):
 @by_name
 def test_random_inputs_are_standard_normal(problem):
     inputs = make_inputs(problem, 3, "cpu")
-    for name in set(inputs) - {"O", "L"}:
-        values = inputs[name].float()
-        assert abs(values.mean()) < 0.03
-        assert values.std() == pytest.approx(1.0, abs=0.03)
+    for name, tensor in inputs.items():
+        if name in ("O", "L") or not tensor.ndim or not tensor.is_floating_point():
+            continue
+        values = tensor.float()
+        limit = 5 / math.sqrt(values.numel())
+        assert abs(values.mean()) < limit
+        assert values.std() == pytest.approx(1.0, abs=limit)
 
 
 @by_name
@@ -77,7 +80,7 @@ def test_the_reference_is_the_fp32_reference_rounded(problem):
 def test_the_fp32_reference_is_the_same_in_small_blocks(problem, monkeypatch):
     inputs = make_inputs(problem, 1, "cpu")
     whole = fp32_reference(problem, inputs)
-    monkeypatch.setattr(tensors, "MAX_SCORES", 256 * 48)
+    monkeypatch.setattr(exact, "MAX_SCORES", 256 * 48)
     for name, tensor in fp32_reference(problem, inputs).items():
         torch.testing.assert_close(tensor, whole[name], atol=1e-5, rtol=1e-5)
 
