@@ -4,7 +4,7 @@ import ctypes
 import mmap
 import random
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -27,21 +27,28 @@ def byte_count(parameter: Parameter) -> int:
     return prod(parameter.shape) * DLPACK_TYPES[parameter.dtype][1] // 8
 
 
-def own_buffers(driver: Driver, parameters: Sequence[Parameter], seed: int) -> list[Value | None]:
-    """One allocation of the exact size for each tensor, filled with small finite values.
+def own_buffers(
+    driver: Driver, parameters: Sequence[Parameter], seed: int, contents: Mapping[str, bytes]
+) -> list[Value | None]:
+    """One allocation of the exact size for each tensor: its `contents`, or small finite values.
 
     Made with copies only: no kernel but the candidate's is launched in this process.
     """
     source = random.Random(seed)  # noqa: S311  values only have to be finite and uneven
-    return [_own_buffer(driver, parameter, source) for parameter in parameters]
+    return [
+        _own_buffer(driver, parameter, contents.get(parameter.name), source)
+        for parameter in parameters
+    ]
 
 
-def _own_buffer(driver: Driver, parameter: Parameter, source: random.Random) -> int | None:
+def _own_buffer(
+    driver: Driver, parameter: Parameter, content: bytes | None, source: random.Random
+) -> int | None:
     if parameter.shape is None:
         return None
     size = max(byte_count(parameter), 1)
     address = driver.allocate(size)
-    pattern = _pattern(parameter.dtype, source)[:size]
+    pattern = content or _pattern(parameter.dtype, source)[:size]
     driver.copy_in(address, pattern)
     filled = len(pattern)
     while filled < size:

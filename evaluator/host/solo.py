@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from pathlib import Path
 
 from evaluator.host.binding import CandidateError, EntryMissing, Parameter, bind
 from evaluator.host.cuda import CudaError, Driver
@@ -39,7 +40,8 @@ def _call(specification: Message) -> None:
         for value in specification["parameters"]
     ]
     stream = driver.stream()
-    buffers = own_buffers(driver, parameters, specification["seed"])
+    contents = {name: Path(file).read_bytes() for name, file in specification["contents"].items()}
+    buffers = own_buffers(driver, parameters, specification["seed"], contents)
     print(LOADING, flush=True)
     entry = bind(
         ctypes.CDLL(specification["library"]),

@@ -9,6 +9,7 @@ from pathlib import Path
 from evaluator.host.protocol import Message
 from evaluator.judge.confinement import LIBRARY_NAME, ffi_library, interpreter, surroundings
 from evaluator.judge.host_process import parameter_table, put_library
+from evaluator.problems.tensors import index_contents
 from evaluator.process import Limits
 from evaluator.records.candidate import Binding
 from evaluator.records.evidence import ProcessReport
@@ -49,7 +50,7 @@ def run_watched(
     with sandbox.scratch() as workspace:
         put_library(work, workspace)
         around = surroundings(work)
-        specification = _specification(work, sandbox.inside(workspace) / LIBRARY_NAME)
+        specification = _specification(work, sandbox.inside(workspace), workspace)
         process = sandbox.run(
             [str(tool.path), *options, *interpreter(), "solo", json.dumps(specification)],
             workspace=workspace,
@@ -73,16 +74,17 @@ def _report(workspace: Path, name: str) -> tuple[bytes | None, str]:
         return None, str(refusal)
 
 
-def _specification(work: Work, library: Path) -> Message:
-    candidate = work.candidate
+def _specification(work: Work, inside: Path, workspace: Path) -> Message:
+    candidate, seed = work.candidate, secrets.randbits(32)
     uses_ffi = candidate.binding is Binding.TVM_FFI
     return {
-        "library": str(library),
+        "library": str(inside / LIBRARY_NAME),
         "symbol": candidate.entry_symbol,
         "binding": candidate.binding.value,
         "parameters": parameter_table(work.problem),
         "scalars": _scalars(work.problem),
-        "seed": secrets.randbits(32),
+        "contents": _put_contents(work.problem, seed, inside, workspace),
+        "seed": seed,
         "ffi_library": str(ffi_library()) if uses_ffi else None,
     }
 
@@ -90,6 +92,17 @@ def _specification(work: Work, library: Path) -> Message:
 def _scalars(problem: Problem) -> dict[str, int | float | bool]:
     inputs = problem.workload.inputs.items()
     return {name: given.value for name, given in inputs if isinstance(given, ScalarInput)}
+
+
+def _put_contents(problem: Problem, seed: int, inside: Path, workspace: Path) -> dict[str, str]:
+    """Files with the inputs that must be valid (offsets, page numbers), by input name."""
+    found = {}
+    for number, (name, content) in enumerate(index_contents(problem, seed).items()):
+        file = f"contents_{number}.bin"
+        (workspace / file).write_bytes(content)
+        (workspace / file).chmod(0o644)
+        found[name] = str(inside / file)
+    return found
 
 
 def library_digest(work: Work) -> str:
