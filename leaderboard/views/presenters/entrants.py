@@ -99,9 +99,10 @@ def standings_of_entrant(entrant: Entrant) -> list[ModelStanding]:
 
 
 def entrant_view(entrant: Entrant, chosen: ModelStanding | None) -> EntrantView:
-    """`chosen`: the standing whose turns are drawn; without one the first that has turns."""
+    """`chosen`: the standing whose turns are drawn; without one that with the most turns."""
     standings = standings_of_entrant(entrant)
-    drawn = chosen or next((one for one in standings if one.taken_turns), None)
+    taken = [one for one in standings if one.taken_turns]
+    drawn = chosen or max(taken, key=lambda one: one.taken_turns or 0, default=None)
     states = states_of(drawn) if drawn else []
     rows = Submission.objects.for_list().filter(entrant=entrant)
     runs = ModelRun.objects.for_list().filter(entrant=entrant)[:MOST_RUNS]
