@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from evaluator.cli import admit, bundle, catalogue, doctor, evaluate, pack, worker
+from evaluator.cli import admit, bundle, catalogue, corpus, doctor, evaluate, pack, worker
 from evaluator.cli.exits import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_USAGE, UsageError
 from evaluator.records.verdicts import EvaluatorFault
 
@@ -20,6 +20,7 @@ COMMANDS = (
     worker.add_to,
     bundle.add_to,
     pack.add_to,
+    corpus.add_to,
 )
 
 

@@ -52,7 +52,7 @@ def run(options: Namespace) -> int:
     with _folder(options.keep) as folder:
         work = Work(candidate=candidate, problem=problem, target=target, folder=folder)
         work = _show(work, bench, Lane.BUILD)
-        lacking = _why_not_here(target) if _summary(work).verdict is None else None
+        lacking = why_not_here(target) if _summary(work).verdict is None else None
         if _summary(work).verdict is None and lacking is None:
             bench = replace(bench, device=open_device(target, bench))
             work = _show(work, bench, Lane.GPU)
@@ -166,7 +166,7 @@ def _summary(work: Work) -> Summary:
     return summarise(work.results, planned_stages(is_gpu=work.target.is_gpu))
 
 
-def _why_not_here(target: Target) -> str | None:
+def why_not_here(target: Target) -> str | None:
     """Why the stages that measure cannot run on this machine; None if they can."""
     if not target.is_gpu:
         return None
