@@ -9,7 +9,6 @@ from django.urls import reverse
 from django.utils.html import escape
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from evaluator.metrics.curves import Steps
@@ -17,6 +16,7 @@ from evaluator.metrics.turns import THRESHOLDS, TURN_LIMITS, Band
 from evaluator.records.base import digest_of
 from evaluator.targets import TARGETS
 from leaderboard.api import schema
+from leaderboard.api.bodies import StrictJSONRenderer
 from leaderboard.api.catalogue import find_problem
 from leaderboard.models import Problem
 from leaderboard.services.standings import (
@@ -30,6 +30,7 @@ from leaderboard.services.standings import (
 )
 from leaderboard.services.standings_filters import BoardFilters, read_filters
 from leaderboard.views.freshness import not_modified, site_digest, tagged
+from leaderboard.views.kept import kept
 from leaderboard.views.presenters.tables import spreadsheet_safe
 
 FILTERS = [
@@ -76,7 +77,7 @@ CSV_COLUMNS = (
 
 class TargetBoardOne(APIView):
     @extend_schema(responses=schema.AnyObject, parameters=FILTERS)
-    def get(self, request: Request, target: str) -> HttpResponse | Response:
+    def get(self, request: Request, target: str) -> HttpResponse:
         """Models x problems; shares are fractions of planned turns, null is unknown.
 
         `?format=csv` gives a line a cell. Send the ETag back as If-None-Match.
@@ -88,10 +89,14 @@ class TargetBoardOne(APIView):
         tag = _tag(state, wanted, request, filters)
         if answer := not_modified(request._request, tag):
             return answer
-        board = target_board(target=target, filters=filters, tag=state)
-        if wanted == "csv":
-            return tagged(target_board_csv(board), tag)
-        return tagged(Response(target_board_json(board, request)), tag)
+
+        def make() -> HttpResponse:
+            board = target_board(target=target, filters=filters, tag=state)
+            if wanted == "csv":
+                return target_board_csv(board)
+            return json_answer(target_board_json(board, request))
+
+        return tagged(kept(request._request, tag, make), tag)
 
 
 class TargetBoardCsv(APIView):
@@ -103,13 +108,16 @@ class TargetBoardCsv(APIView):
         tag = _tag(state, "csv", request, filters)
         if answer := not_modified(request._request, tag):
             return answer
-        board = target_board(target=target, filters=filters, tag=state)
-        return tagged(target_board_csv(board), tag)
+
+        def make() -> HttpResponse:
+            return target_board_csv(target_board(target=target, filters=filters, tag=state))
+
+        return tagged(kept(request._request, tag, make), tag)
 
 
 class ProblemFastP(APIView):
     @extend_schema(responses=schema.AnyObject, parameters=FILTERS)
-    def get(self, request: Request, target: str, problem: str) -> HttpResponse | Response:
+    def get(self, request: Request, target: str, problem: str) -> HttpResponse:
         """Fast_p at `p` and as steps, for all turns and for those with target instructions.
 
         Models in order of Fast_p at `p`. The band goes over prompt variants.
@@ -119,17 +127,11 @@ class ProblemFastP(APIView):
         tag = _tag(board_tag_of(target), "fast-p", request, filters, row.digest)
         if answer := not_modified(request._request, tag):
             return answer
-        found = problem_curves(target=target, problem=row, filters=filters)
-        body = {
-            "target": target,
-            "problem": row.name,
-            "problem_digest": row.digest,
-            "filters": filters.to_json(),
-            "p": filters.p,
-            "at_most": filters.at_most,
-            "models": [curve_json(one, filters) for one in found],
-        }
-        return tagged(Response(body), tag)
+
+        def make() -> HttpResponse:
+            return json_answer(fast_p_json(target, row, filters))
+
+        return tagged(kept(request._request, tag, make), tag)
 
 
 class BoardBadge(APIView):
@@ -147,6 +149,11 @@ class BoardBadge(APIView):
         if row is None:
             raise Http404(f"There is no row {key[:60]!r} on the board of {target}.")
         return tagged(HttpResponse(badge_svg(board, row), content_type="image/svg+xml"), tag)
+
+
+def json_answer(value: dict[str, Any]) -> HttpResponse:
+    """Rendered here and not by the framework, so that it can be kept."""
+    return HttpResponse(StrictJSONRenderer().render(value), content_type="application/json")
 
 
 def check_target(target: str) -> None:
@@ -238,6 +245,19 @@ def cell_json(cell: Cell, request: Request) -> dict[str, Any]:
         if run
         else None,
         "updated_at": cell.updated_at.isoformat(),
+    }
+
+
+def fast_p_json(target: str, problem: Problem, filters: BoardFilters) -> dict[str, Any]:
+    found = problem_curves(target=target, problem=problem, filters=filters)
+    return {
+        "target": target,
+        "problem": problem.name,
+        "problem_digest": problem.digest,
+        "filters": filters.to_json(),
+        "p": filters.p,
+        "at_most": filters.at_most,
+        "models": [curve_json(one, filters) for one in found],
     }
 
 

@@ -9,11 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from django.conf import settings
+from django.db.models import Subquery
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_cache_control, patch_vary_headers
 
 from evaluator.records.base import digest_of
-from leaderboard.models import Problem
+from leaderboard.models import Correction, Evaluation, Problem
 from leaderboard.services.boards import BoardState, board_state
 from leaderboard.templatetags.units import age_text
 
@@ -32,6 +33,13 @@ def page_tag(request: HttpRequest, *, target: str, problem: Problem) -> str | No
     state = board_state(target=target, problem=problem)
     age = age_text(state.updated_at) if state.updated_at else ""
     return _tag(state, problem, (request.COOKIES.get("theme", "")[:10], age))
+
+
+def kernels_state() -> str:
+    """Changes whenever a kernel's evaluation came or was corrected; one query by primary keys."""
+    newest_correction = Correction.objects.order_by("-pk").values("pk")[:1]
+    rows = Evaluation.objects.order_by("-pk").annotate(correction=Subquery(newest_correction))
+    return str(rows.values_list("pk", "correction").first())
 
 
 def _tag(state: BoardState, problem: Problem, more: tuple[str, ...]) -> str:

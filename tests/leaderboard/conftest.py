@@ -10,6 +10,7 @@ from kombu.exceptions import OperationalError
 from evaluator.targets import TARGETS
 from examples.scripted_endpoint import ScriptedServer
 from leaderboard.services.tokens import token_create
+from leaderboard.views.kept import ANSWERS
 from tests.leaderboard.machine import Machine
 from tests.leaderboard.runs import Model
 
@@ -34,6 +35,12 @@ def doorbell(monkeypatch: pytest.MonkeyPatch, private_var: Path) -> Doorbell:
     bell = Doorbell()
     monkeypatch.setattr("leaderboard.services.doorbell.app.send_task", bell.send_task)
     return bell
+
+
+@pytest.fixture(autouse=True)
+def no_kept_answers() -> None:
+    """Rows of another test have the same numbers, and so their boards the same tags."""
+    ANSWERS.clear()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from leaderboard.models import Problem
 from leaderboard.services.boards import board_read
 from leaderboard.services.resources import resources_by_job
 from leaderboard.views.freshness import board_tag, not_modified, page_tag, tagged
+from leaderboard.views.kept import kept
 from leaderboard.views.pages.filters import page_exists, page_number
 from leaderboard.views.pages.problems import problem_find
 from leaderboard.views.presenters import boards as present
@@ -32,6 +33,11 @@ def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     tag = page_tag(request, target=target, problem=row)
     if answer := not_modified(request, tag):
         return answer
+    return tagged(kept(request, tag, lambda: _board_page(request, row, place, tag)), tag)
+
+
+def _board_page(request: HttpRequest, row: Problem, place: Target, tag: str | None) -> HttpResponse:
+    target = place.slug
     user_id = request.user.id if request.user.is_authenticated else None
     number = page_number(request)
     read = board_read(target=target, problem=row, start=(number - 1) * PAGE_ROWS, count=PAGE_ROWS)
@@ -54,7 +60,7 @@ def board(request: HttpRequest, target: str, problem: str) -> HttpResponse:
         "scoring_version": read.scoring_version,
         "section": "boards",
     }
-    return tagged(render(request, "leaderboard/board.html", context), tag)
+    return render(request, "leaderboard/board.html", context)
 
 
 def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:

@@ -19,7 +19,8 @@ from leaderboard.services.standings_filters import (
     read_filters,
 )
 from leaderboard.templatetags.units import age_text
-from leaderboard.views.freshness import not_modified, site_digest, tagged
+from leaderboard.views.freshness import kernels_state, not_modified, site_digest, tagged
+from leaderboard.views.kept import kept
 from leaderboard.views.pages.filters import page_exists, page_number
 from leaderboard.views.presenters.citations import bibtex
 from leaderboard.views.presenters.grid import board_grid, leaders
@@ -40,8 +41,11 @@ def board_of_target(request: HttpRequest, target: str) -> HttpResponse:
     tag = _tag(request, read)
     if answer := not_modified(request, tag):
         return answer
-    context = _context(request, read, filters)
-    return tagged(render(request, "leaderboard/target_board.html", context), tag)
+
+    def make() -> HttpResponse:
+        return render(request, "leaderboard/target_board.html", _context(request, read, filters))
+
+    return tagged(kept(request, tag, make), tag)
 
 
 def _context(request: HttpRequest, read: TargetBoard, filters: BoardFilters) -> dict[str, object]:
@@ -99,10 +103,11 @@ def _kernels(read: TargetBoard) -> list[object]:
 
 
 def _tag(request: HttpRequest, read: TargetBoard) -> str | None:
-    """None for whoever is signed in: their own rows are marked."""
+    """None for whoever is signed in: their own rows are marked. Leading kernels are shown too."""
     if settings.SESSION_COOKIE_NAME in request.COOKIES or "messages" in request.COOKIES:
         return None
     age = age_text(read.updated_at) if read.updated_at else ""
     theme = request.COOKIES.get("theme", "")[:10]
-    parts = [read.tag, site_digest(), theme, age, request.get_full_path(), request.get_host()]
+    parts = [read.tag, kernels_state(), site_digest(), theme, age]
+    parts += [request.get_full_path(), request.get_host()]
     return f'W/"{digest_of(parts)[:32]}"'
