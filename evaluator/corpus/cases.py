@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
 
 class Expectation(Record):
-    """What `expect.toml` says; `hole` is what a cheat that passes gains, where it gains anything."""
+    """What `expect.toml` says; `hole` is what a cheat that passes gains, if anything."""
 
     kind: Kind
     problem: str

@@ -25,9 +25,10 @@ GPU, on an H100 or H200 for all of it:
     ptxboard corpus --target h200 --seconds 500 --out tests/evidence/corpus/h200.json
     ptxboard corpus --target h200 --missing --out tests/evidence/corpus/h200.json   # the rest
 
-What counts is **no forged pass and no false alarm**: a cheat must be refused, or pass as what it is and
-gain nothing, or be listed here with what it gains. Expectations stand in each folder's `expect.toml`;
-results are added by the command alone, with device and date, and count while the sources are the same.
+What counts is **no forged pass and no false alarm**: a cheat must be refused, or pass as what it is
+and gain nothing, or be listed here with what it gains. Expectations stand in each folder's
+`expect.toml`; results are added by the command alone, with device and date, and count while the
+sources are the same.
 """
 
 
@@ -76,8 +77,9 @@ def _holes(cases: Sequence[Case]) -> Iterator[str]:
     yield "| case | what it does | what it gains |"
     yield "| --- | --- | --- |"
     for case in cases:
-        if case.expectation.hole:
-            yield f"| `{case.name}` | {_cell(case.expectation.why)} | {_cell(case.expectation.hole)} |"
+        why, hole = case.expectation.why, case.expectation.hole
+        if hole:
+            yield f"| `{case.name}` | {_cell(why)} | {_cell(hole)} |"
     yield ""
 
 

@@ -38,7 +38,8 @@ class Finding(StrEnum):
 
     harmless      a cheat that passes and gains nothing: what is shown is what it is
     hole          a cheat that passes and gains what its folder says
-    forged        a cheat or a mistake that passes though it must not, or is shown as more than it is
+    forged        a cheat or a mistake that passes though it must not, or is shown as more than it
+                  is
     false alarm   an honest kernel that was refused
     other         as good as expected, but by another verdict, stage, message or fact
     inconclusive  measured too noisily; to be run again

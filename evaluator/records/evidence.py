@@ -95,6 +95,9 @@ class CompilationEvidence(Record):
     banned_symbols: tuple[str, ...] = ()
     banned_libraries: tuple[str, ...] = ()
     unresolved_symbols: tuple[str, ...] = ()
+    foreign_device_code: tuple[str, ...] = Field(
+        default=(), description="device code outside of the section where the compiler puts it"
+    )
     library: Artifact | None = None
     cubin: Artifact | None = None
     launches: tuple[KernelLaunch, ...] = Field(default=(), description="traced, of Triton only")

@@ -4,13 +4,14 @@ In        candidate's sources; the generated entry unit checks the prototype of 
 Out       CompilationEvidence; artifacts `library`, `cubin` (the entry unit's), `log`
 Verdicts  PASSED; COMPILE_ERROR: the compiler's word, a wrong prototype, too much memory, a
           library that readelf or cuobjdump cannot read;
-          TIMEOUT; ENTRY_POINT_MISSING; BANNED_LIBRARY: a vendor library is linked or called
+          TIMEOUT; ENTRY_POINT_MISSING; BANNED_LIBRARY: a vendor library is linked or called, or
+          device code is carried as data
 Raises    EvaluatorFault: no compiler, no sandbox, a tool of ours is missing
 Source    nvcc and g++; `readelf` for symbols; `cuobjdump` for the cubin; `ptxas -v` for resources
 
 Builds are kept by the digest of every byte and flag (`BuildPlan.key`); failures too, except
 timeouts and memory, which may be this machine's doing. What gets past: libraries loaded at run
-time, and kernels embedded as data and loaded through the driver.
+time, and device code that is carried in disguise (timing knows launched kernels by their names).
 A Triton candidate is traced first (`evaluator.triton`): its cubins and launches become the library.
 """
 
@@ -39,6 +40,7 @@ from evaluator.compiler_log import (
     ran_out_of_time,
     without_temporaries,
 )
+from evaluator.device_code import foreign_device_code
 from evaluator.diagnosis import first_error, remarks, units_to_locate, with_places
 from evaluator.inspection import Inspection, Unreadable, inspect
 from evaluator.records.candidate import Binding, Candidate, Language
@@ -127,12 +129,21 @@ def _decide(evidence: CompilationEvidence, target: Target, binding: Binding) -> 
     if evidence.banned_symbols or evidence.banned_libraries:
         names = (*evidence.banned_libraries, *evidence.banned_symbols)
         return Verdict.BANNED_LIBRARY, f"the library calls or links {', '.join(names[:3])}"
+    if evidence.foreign_device_code:
+        return Verdict.BANNED_LIBRARY, _foreign_text(evidence.foreign_device_code)
     if evidence.unresolved_symbols:
         return Verdict.COMPILE_ERROR, _unresolved_text(evidence.unresolved_symbols)
     if looked_up(evidence.entry_symbol, binding) not in evidence.exported_symbols:
         missing = why_missing(evidence.entry_symbol, binding, evidence.exported_symbols)
         return Verdict.ENTRY_POINT_MISSING, missing
     return Verdict.PASSED, _summary(evidence)
+
+
+def _foreign_text(found: tuple[str, ...]) -> str:
+    return (
+        f"the library carries device code as data ({', '.join(found)}); "
+        "only kernels that are compiled here can be looked at, so only they may run"
+    )
 
 
 def _unresolved_text(names: tuple[str, ...]) -> str:
@@ -297,6 +308,7 @@ def _evidence(
         banned_symbols=inspection.symbols.banned_symbols[:SYMBOLS_LISTED],
         banned_libraries=inspection.symbols.banned_libraries,
         unresolved_symbols=_unresolved(inspection),
+        foreign_device_code=foreign_device_code(build.library or b""),
         library=library,
         cubin=cubins[0] if cubins else None,
         launches=build.prepared.launches if build.prepared else (),

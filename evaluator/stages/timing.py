@@ -5,7 +5,8 @@ Out       TimingEvidence: every sample of both, brackets of the judge's clock, v
           latency, speedup with its 95 % interval, and noise as a fraction
 Verdicts  PASSED; RUNTIME_ERROR, TIMEOUT, OUT_OF_MEMORY: how the process failed;
           NO_KERNEL: a call launched nothing; OUT_OF_BOUNDS_WRITE, INPUT_MUTATED,
-          INCORRECT_NUMERICAL: a verified call was wrong; BANNED_LIBRARY: mapped;
+          INCORRECT_NUMERICAL: a verified call was wrong; BANNED_LIBRARY: mapped, or a kernel was
+          launched that is no function of the judged binary;
           TIMING_DISPUTED: work outside the calls, a changing set of kernels, a span that the
           judge's clock contradicts or that the hardware does not allow; INCONCLUSIVE: the speedup
           is not known to within the noise limit, the samples scatter beyond SPREAD_FACTOR times
@@ -21,18 +22,21 @@ calls and single calls are bracketed by the judge's own clock, inputs brought an
 within the bracket. What gets past: a forged span within the tolerated excess of the brackets
 (evidence holds both); calls of a burst that overlap because one alone does not fill the GPU are
 bound by the single calls only; kernels left running that slow the baseline by less than its limit;
-a candidate's own copy of a library under another name (the sandbox hides vendors' own files).
+a candidate's own copy of a library under another name (the sandbox hides vendors' own files); a
+kernel loaded by hand under the name of one that was compiled here.
 """
 
 from collections.abc import Iterator
 from statistics import median
 
 from evaluator.bench import Bench
+from evaluator.demangling import all_demangled
 from evaluator.device import device_of
+from evaluator.judge.activity import NAME_CHARACTERS
 from evaluator.judge.statistics import block_size, spans_by_trial, speedup, spread
 from evaluator.judge.tolerances import Excess
 from evaluator.records.evaluation import StageResult
-from evaluator.records.evidence import BatchBracket, Ending, TimingEvidence
+from evaluator.records.evidence import BatchBracket, Ending, SassEvidence, TimingEvidence
 from evaluator.records.verdicts import EvaluatorFault, Stage, Verdict
 from evaluator.stages.correctness import (
     VERDICT_OF_ENDING,
@@ -55,11 +59,12 @@ Result = StageResult[TimingEvidence]
 
 def run(work: Work, bench: Bench) -> Result:
     device, allowed = device_of(bench), work.problem.allowed_libraries
-    result = judge(device.time(work), allowed_libraries=allowed)
+    known = judged_kernels(work, bench)
+    result = judge(device.time(work), allowed_libraries=allowed, known_kernels=known)
     for attempt in range(2, ATTEMPTS + 1):
         if result.verdict is not Verdict.INCONCLUSIVE:
             break
-        result = judge(device.time(work), allowed_libraries=allowed)
+        result = judge(device.time(work), allowed_libraries=allowed, known_kernels=known)
         message = f"{result.message} (measured {attempt} times for noise)"
         result = result.model_copy(update={"message": message})
     if not result.passed:
@@ -67,9 +72,27 @@ def run(work: Work, bench: Bench) -> Result:
     return result
 
 
-def judge(evidence: TimingEvidence, *, allowed_libraries: tuple[str, ...] = ()) -> Result:
-    """The first finding in the order of the verdicts above; figures only where it passed."""
-    finding = next(_findings(evidence, allowed_libraries), None)
+def judged_kernels(work: Work, bench: Bench) -> frozenset[str] | None:
+    """Functions of the disassembled binary, mangled and readable; None where none was made."""
+    sass = work.result(Stage.SASS)
+    if sass is None or not isinstance(sass.evidence, SassEvidence):
+        return None
+    names = sass.evidence.functions
+    readable = all_demangled(names, bench.sandbox)
+    return frozenset((*names, *readable.values()))
+
+
+def judge(
+    evidence: TimingEvidence,
+    *,
+    allowed_libraries: tuple[str, ...] = (),
+    known_kernels: frozenset[str] | None = None,
+) -> Result:
+    """The first finding in the order of the verdicts above; figures only where it passed.
+
+    `known_kernels` are those that may be launched; None: any.
+    """
+    finding = next(_findings(evidence, allowed_libraries, known_kernels), None)
     if finding is None:
         evidence = _with_figures(evidence)
         finding = (
@@ -85,7 +108,9 @@ def judge(evidence: TimingEvidence, *, allowed_libraries: tuple[str, ...] = ()) 
     )
 
 
-def _findings(evidence: TimingEvidence, allowed: tuple[str, ...]) -> Iterator[Finding]:
+def _findings(
+    evidence: TimingEvidence, allowed: tuple[str, ...], known: frozenset[str] | None
+) -> Iterator[Finding]:
     if evidence.process.ending is not Ending.FINISHED:
         yield VERDICT_OF_ENDING[evidence.process.ending], process_text(evidence.process)
     _demand_whole(evidence)
@@ -93,6 +118,7 @@ def _findings(evidence: TimingEvidence, allowed: tuple[str, ...]) -> Iterator[Fi
     yield from _empty_calls(evidence)
     yield from _wrong_calls(evidence)
     yield from banned_finding(evidence.process, allowed)
+    yield from _foreign_kernels(evidence, known)
     yield from _strays(evidence)
     yield from _contradicted(evidence)
     yield from _too_fast(evidence)
@@ -136,6 +162,15 @@ def _wrong_calls(evidence: TimingEvidence) -> Iterator[Finding]:
         if call.bad_count:
             text = f"{which}: output {call.output} has {call.bad_count} wrong elements"
             yield Verdict.INCORRECT_NUMERICAL, f"{text}, though the correctness stage passed"
+
+
+def _foreign_kernels(evidence: TimingEvidence, known: frozenset[str] | None) -> Iterator[Finding]:
+    """What ran must be what was compiled and shown; names that were cut are let be."""
+    for launch in evidence.launches:
+        is_whole = len(launch.name) < NAME_CHARACTERS
+        if known is not None and launch.kind == "kernel" and is_whole and launch.name not in known:
+            text = f"kernel {launch.name[:200]} was launched, but it is not in the judged binary"
+            yield Verdict.BANNED_LIBRARY, f"{text}: only what was compiled here may run"
 
 
 def _unstamped(evidence: TimingEvidence) -> Iterator[Finding]:
