@@ -9,10 +9,13 @@ from pydantic import Field, model_validator
 from evaluator.records.base import Record, digest_of
 from evaluator.records.flashinfer import Definition, Workload
 
+LAYOUT_FIELDS = frozenset({"strides", "stride", "layout", "order"})
+
 
 class Family(StrEnum):
     """What the judge needs to know: how to make inputs, the fp32 reference and the baseline.
 
+    GQA: the inputs of FlashInfer-Trace's ragged and paged attention.
     OTHER: independent random inputs; the fp32 reference is the reference on fp32 inputs.
     """
 
@@ -55,7 +58,7 @@ class Problem(Record):
     workload: Workload
     tolerance: Tolerance = Tolerance()
     flop_count: int = Field(gt=0)
-    byte_count: int = Field(gt=0, description="bytes of all inputs and outputs, each moved once")
+    byte_count: int = Field(gt=0, description="bytes of inputs and outputs in use, each once")
     baseline: Baseline
     targets: tuple[str, ...]
     allowed_libraries: tuple[str, ...] = ()
@@ -81,9 +84,29 @@ class Problem(Record):
             raise ValueError(f"{rule}; seen: {seen}")
         return self
 
+    @model_validator(mode="after")
+    def _tensors_are_whole(self) -> Self:
+        """Every extent is known and at least 1, and nothing but row-major order is asked for."""
+        sizes = {**self.workload.axes, **_constants(self.definition)}
+        for name, spec in {**self.definition.inputs, **self.definition.outputs}.items():
+            for axis in spec.shape or ():
+                if axis not in sizes:
+                    raise ValueError(f"{name}: axis {axis!r} has no size in the workload")
+                if sizes[axis] < 1:
+                    rule = f"{name}: axis {axis!r} is 0; a tensor must have at least one element"
+                    raise ValueError(rule)
+            for field in LAYOUT_FIELDS & set(spec.model_extra or {}):
+                rule = "tensors are row-major and contiguous; describe another order as axes"
+                raise ValueError(f"{name}: {field!r} is not supported: {rule}")
+        return self
+
     @property
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))
+
+
+def _constants(definition: Definition) -> dict[str, int]:
+    return {name: axis.value for name, axis in definition.axes.items() if axis.type == "const"}
 
 
 def _in_order(definition: Mapping[str, Any], order: list[str] | tuple[str, ...]) -> dict[str, Any]:

@@ -7,9 +7,12 @@ import pytest
 from tvm_ffi.libinfo import include_paths
 
 from evaluator.problems import find_problem, load_problems, parameters, prototype
+from evaluator.problems.gqa import seeded_lengths, visible_pairs
+from evaluator.problems.indices import lengths_by_input
 from evaluator.records import Definition, Problem, Workload, read, write
 
 ALL = list(load_problems())
+ONE_FIVE_HUNDRED = (8, 48, 34, 3, 7)
 PAPER = [
     "gemm_n7168_k5120",
     "mha_with_lse_d128",
@@ -148,6 +151,111 @@ def with_scalar():
     return Problem.model_validate(value)
 
 
+def changed(path: str, value: object, problem: str = "gemm_n256_k256") -> Problem:
+    """A problem with one field of its JSON replaced."""
+    told = find_problem(problem).model_dump(mode="json")
+    *places, last = path.split(".")
+    at = told
+    for place in places:
+        at = at[place]
+    at[last] = value
+    return Problem.model_validate(told)
+
+
+def test_a_size_of_zero_is_refused():
+    with pytest.raises(ValueError, match="A: axis 'M' is 0; a tensor must have at least one"):
+        changed("workload.axes", {"M": 0, "N": 256, "K": 256})
+
+
+def test_an_axis_without_a_size_is_refused():
+    with pytest.raises(ValueError, match="A: axis 'M' has no size in the workload"):
+        changed("workload.axes", {"N": 256, "K": 256})
+
+
+@pytest.mark.parametrize("field", ["strides", "layout"])
+def test_strided_tensors_are_refused_in_words(field):
+    given = {"shape": ["N", "K"], "dtype": "bfloat16", field: [1, 256]}
+    rule = f"B: '{field}' is not supported: tensors are row-major and contiguous; describe another"
+    with pytest.raises(ValueError, match=rule):
+        changed("definition.inputs.B", given)
+
+
+def test_the_papers_gqa_workloads_have_its_sizes():
+    ragged = find_problem("gqa_ragged_prefill_causal_h32_kv4_d128")
+    prefill = find_problem("gqa_paged_prefill_causal_h24_kv8_d128_ps1")
+    decode = find_problem("gqa_paged_decode_h24_kv8_d128_ps1")
+    assert ragged.workload.axes == {"len_indptr": 34, "total_q": 16_294, "total_kv": 16_294}
+    assert prefill.workload.axes == {
+        "len_indptr": 2,
+        "total_q": 892,
+        "num_kv_indices": 892,
+        "num_pages": 43_676,
+    }
+    assert decode.workload.axes == {
+        "batch_size": 15,
+        "num_pages": 42_784,
+        "len_indptr": 16,
+        "num_kv_indices": 9_625,
+    }
+    lengths = {one.name: lengths_by_input(one) for one in (ragged, prefill, decode)}
+    assert lengths[ragged.name]["qo_indptr"] == lengths[ragged.name]["kv_indptr"]
+    assert [len(lengths[ragged.name]["kv_indptr"]), sum(lengths[ragged.name]["kv_indptr"])] == [
+        33,
+        16_294,
+    ]
+    assert lengths[prefill.name] == {"qo_indptr": (892,), "kv_indptr": (892,)}
+    assert len(lengths[decode.name]["kv_indptr"]) == 15
+    assert sum(lengths[decode.name]["kv_indptr"]) == 9_625
+    assert all(min(told) >= 1 for found in lengths.values() for told in found.values())
+
+
+def test_lengths_are_the_same_for_a_name_for_ever():
+    """Drawn by Python's generator, so that a Python that draws otherwise is seen here."""
+    assert seeded_lengths("one", 5, 100) == ONE_FIVE_HUNDRED
+    assert seeded_lengths("other", 5, 100) != ONE_FIVE_HUNDRED
+
+
+def test_gqa_work_is_counted_by_visible_pairs_and_pages_in_use():
+    """Decode: each of 9,625 cached tokens meets 24 heads; both caches are read where used."""
+    decode = find_problem("gqa_paged_decode_h24_kv8_d128_ps1")
+    assert decode.flop_count == 4 * 24 * 128 * 9_625
+    queries = 15 * 24 * (2 * 2 * 128 + 4)
+    assert decode.byte_count == queries + 4 * (16 + 9_625) + 2 * 9_625 * 8 * 128 * 2
+    prefill = find_problem("gqa_paged_prefill_causal_h24_kv8_d128_ps1")
+    assert prefill.flop_count == 4 * 24 * 128 * (892 * 893 // 2)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "pairs"),
+    [((3,), (3,), 6), ((2,), (5,), 4 + 5), ((4,), (2,), 0 + 0 + 1 + 2), ((1, 2), (1, 2), 1 + 3)],
+)
+def test_visible_pairs_are_aligned_at_the_end(queries, keys, pairs):
+    assert visible_pairs(queries, keys, causal=True) == pairs
+
+
+def test_gqa_prototypes_take_integers_and_the_scale():
+    problem = find_problem("gqa_paged_decode_h24_kv8_d128_ps1")
+    lines = prototype(problem, "c", "cuda").splitlines()
+    start = lines.index('extern "C" void run(')
+    assert lines[start + 1 : start + 10] == [
+        "    const __nv_bfloat16* q,",
+        "    const __nv_bfloat16* k_cache,",
+        "    const __nv_bfloat16* v_cache,",
+        "    const int32_t* kv_indptr,",
+        "    const int32_t* kv_indices,",
+        "    float sm_scale,",
+        "    __nv_bfloat16* output,",
+        "    float* lse,",
+        "    cudaStream_t stream",
+    ]
+    assert "#include <cstdint>" in lines
+    assert "//   kv_indices: input, int32 [num_kv_indices=9625]" in lines
+    assert "//   sm_scale: input, float32 scalar" in lines
+    triton = prototype(problem, "c", "triton").splitlines()
+    taken = "q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale, output, lse"
+    assert f"def run({taken}):" in triton
+
+
 def test_a_scalar_goes_by_value():
     problem = with_scalar()
     assert parameters(problem)[1].is_scalar
@@ -189,7 +297,13 @@ def compiles(command, text, tmp_path: Path, name):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("problem", [*map(find_problem, ["mha_bwd_d64_small"]), with_scalar()])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        *map(find_problem, ["mha_bwd_d64_small", "gqa_paged_decode_h6_kv2_d64_ps1_small"]),
+        with_scalar(),
+    ],
+)
 def test_the_cpp_prototype_compiles_as_it_stands(problem, tmp_path):
     command = ["g++", "-std=c++17", "-Wall", "-Wno-unused-parameter", "-fsyntax-only"]
     compiles(command, prototype(problem, "c", "cpp"), tmp_path, "kernel.cpp")
