@@ -35,9 +35,7 @@ ROWS = f"{SITE}instruction_rows.py::test_"
 RECORDS = f"{EVALUATOR}records_flashinfer.py::test_"
 
 TRICK = "gpu/test_tricks.py::test_it_gets_the_verdict_that_its_folder_names"
-BUILD = (
-    f"{EVALUATOR}candidates_build.py::test_the_build_lane_gives_the_verdict_that_the_trick_expects"
-)
+BUILD = f"{EVALUATOR}corpus.py::test_the_build_lane_gives_the_verdict_that_the_trick_expects"
 RECORDED = f"{EVALUATOR}recorded_verdicts.py::test_a_recorded_run_gets_its_verdict_in_these_words"
 
 CASES: dict[str, dict[str, tuple[str, ...]]] = {

@@ -109,14 +109,19 @@ def load_case(folder: Path) -> Case:
             tomllib.loads((folder / EXPECTATION).read_text(encoding="utf-8"))
         )
         candidate = _candidate(folder, expectation)
-    except (OSError, ValidationError, tomllib.TOMLDecodeError, StopIteration) as error:
-        raise InvalidCase(f"{folder.name}: {error or 'no file kernel.* in it'}") from error
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise InvalidCase(f"{folder.name}: {'; '.join(faults)}") from error
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InvalidCase(f"{folder.name}: {error}") from error
     return Case(name=folder.name, expectation=expectation, candidate=candidate)
 
 
 def _candidate(folder: Path, expectation: Expectation) -> Candidate:
     """Every file of the folder but the expectation, the entry file first."""
-    entry = next(path for path in sorted(folder.iterdir()) if path.stem == ENTRY_STEM)
+    entry = next((path for path in sorted(folder.iterdir()) if path.stem == ENTRY_STEM), None)
+    if entry is None:
+        raise InvalidCase(f"{folder.name}: no file {ENTRY_STEM}.* in it")
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     others = [path for path in files if path not in (entry, folder / EXPECTATION)]
     return Candidate(

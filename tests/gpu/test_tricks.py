@@ -1,12 +1,13 @@
 """Every trick of `tests/candidates` for a GPU gets its verdict on a real one."""
 
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evaluator.bench import Bench
+from evaluator.corpus.cases import Case, load_cases
+from evaluator.corpus.outcomes import AS_EXPECTED, finding_of
+from evaluator.corpus.running import build, finish
 from evaluator.pipeline import run_lane
 from evaluator.problems import find_problem
 from evaluator.records.candidate import Candidate, Source
@@ -17,32 +18,26 @@ from evaluator.work import Work
 
 pytestmark = pytest.mark.gpu
 
-CANDIDATES = Path(__file__).parent.parent / "candidates"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kernels"
-SUFFIXES = {".cu", ".cuh", ".h", ".py"}
 LANGUAGES = {".cu": "cuda", ".py": "triton"}
+TRICKS = [case for case in load_cases() if case.candidate.target != "host"]
 
 
-def expectation(name: str) -> dict[str, Any]:
-    return tomllib.loads((CANDIDATES / name / "expect.toml").read_text())
+@pytest.mark.parametrize("case", TRICKS, ids=lambda case: case.name)
+def test_it_gets_the_verdict_that_its_folder_names(case: Case, gpu_bench: Bench, tmp_path: Path):
+    seen = finish(build(case, gpu_bench, tmp_path), gpu_bench, lambda _: gpu_bench.device)
+    told = f"{seen.stage}: {seen.verdict}: {seen.message} {seen.fault}"
+    assert finding_of(case.expectation, seen) in AS_EXPECTED, told
 
 
-TRICKS = sorted(
-    folder.name
-    for folder in CANDIDATES.iterdir()
-    if (folder / "expect.toml").exists() and expectation(folder.name)["target"] != "host"
-)
-
-
-def evaluate(paths: list[Path], problem: str, binding: str, bench: Bench, folder: Path) -> Work:
-    entry = next(path for path in paths if path.suffix in LANGUAGES)
+def evaluate(path: Path, problem: str, bench: Bench, folder: Path) -> Work:
     candidate = Candidate(
         problem=problem,
         target="h200",
-        language=LANGUAGES[entry.suffix],
-        binding=binding,
-        sources=tuple(Source(path=path.name, content=path.read_text()) for path in paths),
-        entry_file=entry.name,
+        language=LANGUAGES[path.suffix],
+        binding="c",
+        sources=(Source(path=path.name, content=path.read_text()),),
+        entry_file=path.name,
     )
     work = Work(
         candidate=candidate,
@@ -54,22 +49,6 @@ def evaluate(paths: list[Path], problem: str, binding: str, bench: Bench, folder
         for result in run_lane(work, bench, lane):
             work = work.with_result(result)
     return work
-
-
-@pytest.mark.parametrize("name", TRICKS)
-def test_it_gets_the_verdict_that_its_folder_names(name, gpu_bench, tmp_path):
-    expected = expectation(name)
-    paths = sorted(p for p in (CANDIDATES / name).iterdir() if p.suffix in SUFFIXES)
-    work = evaluate(paths, expected["problem"], expected["binding"], gpu_bench, tmp_path)
-    last = work.results[-1]
-    told = f"{last.stage}: {last.verdict}: {last.message}"
-    assert last.verdict in (expected["verdict"], *expected.get("also_verdicts", ())), told
-    assert last.stage in (expected["stage"], *expected.get("also_stages", ())), told
-    assert expected["message"] in last.message, told
-    if "target_instructions" in expected:
-        summary = summarise(work.results, planned_stages(is_gpu=True))
-        assert summary.target_instructions is not None
-        assert summary.target_instructions.status == expected["target_instructions"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +65,7 @@ def test_it_gets_the_verdict_that_its_folder_names(name, gpu_bench, tmp_path):
 def test_an_example_kernel_passes_and_its_work_share_is_known(
     kernel, problem, share, gpu_bench, tmp_path
 ):
-    work = evaluate([EXAMPLES / kernel], problem, "c", gpu_bench, tmp_path)
+    work = evaluate(EXAMPLES / kernel, problem, gpu_bench, tmp_path)
     last = work.results[-1]
     summary = summarise(work.results, planned_stages(is_gpu=True))
     assert last.passed, f"{last.stage}: {last.verdict}: {last.message}"

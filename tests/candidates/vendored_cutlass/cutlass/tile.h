@@ -1,0 +1,2 @@
+// As if it were the library's.
+#pragma once
