@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PORT ?= 8000
 TARGETS ?= host
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 BIN := $(VENV)/bin
 export PTXBOARD_VAR ?= $(CURDIR)/var
 
@@ -17,7 +18,8 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not gpu and not serial"
+	$(BIN)/python -m pytest -m "serial and not gpu"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ from tests.browser.test_pages import sign_in, violations
 from tests.leaderboard import factories
 from tests.leaderboard.boards_of_models import stand
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
 
 GEMM, FORWARD = "gemm_n7168_k5120", "mha_with_lse_d128"
 BOARD = "/boards/h200/"

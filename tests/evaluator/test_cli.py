@@ -15,6 +15,8 @@ from evaluator.records.evaluation import EvaluationRecord
 from evaluator.records.verdicts import Verdict
 from evaluator.targets import TARGETS
 
+pytestmark = pytest.mark.serial
+
 HOST_GEMM = Path("examples/kernels/gemm_host.cpp")
 CANDIDATES = Path(__file__).parent.parent / "candidates"
 

@@ -18,6 +18,8 @@ from evaluator.stages import correctness, timing
 from evaluator.targets import find_target
 from evaluator.work import Work
 
+pytestmark = pytest.mark.serial
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kernels"
 MHA = "mha_with_lse_d64_small"
 SHORT_SECONDS = 2.0

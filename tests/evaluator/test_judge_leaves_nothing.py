@@ -15,6 +15,8 @@ from evaluator.pipeline import run_lane
 from evaluator.records.verdicts import Lane, Stage, Verdict
 from evaluator.targets import find_target
 
+pytestmark = pytest.mark.serial
+
 PLAN = Plan(trials=1, warmup=1, calls=2, verified=1, bursts=1, singles=1, alone=2)
 ROUNDS = 5
 HEAD = """

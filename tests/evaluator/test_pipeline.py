@@ -9,6 +9,8 @@ from evaluator import pipeline
 from evaluator.records.evaluation import StageResult
 from evaluator.records.verdicts import EvaluatorFault, Lane, Stage, Verdict
 
+pytestmark = pytest.mark.serial
+
 HOST_RUN = 'extern "C" void run(const void* a, const void* b, void* c) {}\n'
 
 

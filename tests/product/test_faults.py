@@ -17,7 +17,7 @@ import pytest
 
 from tests.product.conftest import ROOT, free_port, wait_for
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.serial]
 
 HOST_KERNEL = (ROOT / "examples/kernels/gemm_host.cpp").read_text()
 SLOW_TO_COMPILE = """

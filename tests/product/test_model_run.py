@@ -15,7 +15,7 @@ from leaderboard.models.stage_record import chained_digest
 from tests.product.conftest import ROOT, Product, running, wait_for
 from tests.product.test_faults import Parts
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.serial]
 
 FAST = (ROOT / "examples/kernels/gemm_host.cpp").read_text()
 WRONG = (ROOT / "tests/candidates/host_wrong/kernel.cpp").read_text()

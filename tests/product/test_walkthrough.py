@@ -9,7 +9,7 @@ import pytest
 
 from tests.product.conftest import Product, running, wait_for
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.serial]
 
 CANDIDATES = Path(__file__).parents[1] / "candidates"
 HOST = ("--problem", "gemm_n256_k256", "--target", "host")
