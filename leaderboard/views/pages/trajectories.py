@@ -21,6 +21,7 @@ from leaderboard.views.presenters.turns import prompt_messages, sums, turn_row, 
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
+PARTS = ("request", "reply", "answer", "reasoning", "code", "feedback")
 
 
 def trajectory(request: HttpRequest, trajectory_id: str) -> HttpResponse:
@@ -70,7 +71,16 @@ def _change(
 
 def turn(request: HttpRequest, turn_id: int) -> HttpResponse:
     found = _turn(turn_id)
-    context = {"view": turn_view(found), "turn": found, "section": "model-runs"}
+    view, asked = turn_view(found), request.GET.get("digest", "").strip()[:80]
+    context = {
+        "view": view,
+        "turn": found,
+        "asked_digest": asked,
+        "known_digest": view.named_digest(asked),
+        "part_names": PARTS,
+        "site": request.build_absolute_uri("/").rstrip("/"),
+        "section": "model-runs",
+    }
     return render(request, "leaderboard/turn.html", context)
 
 
@@ -89,7 +99,7 @@ def prompt(request: HttpRequest, turn_id: int) -> HttpResponse:
 def part(request: HttpRequest, turn_id: int, name: str) -> HttpResponse:
     """One part of a turn to the last byte; browsers take it for text, whatever it holds."""
     found = _turn(turn_id)
-    parts = {
+    parts: dict[str, Callable[[], tuple[str | bytes, str]]] = {
         "request": lambda: (found.request_bytes, JSON),
         "reply": lambda: (found.reply_text, TEXT),
         "answer": lambda: (found.answer, TEXT),

@@ -7,6 +7,7 @@ from functools import cached_property
 from django.utils.safestring import SafeString
 
 from evaluator.agent.extraction import ExtractionState
+from evaluator.records.evidence import CountersEvidence, InstructionCount
 from evaluator.records.verdicts import InstructionStatus, Verdict
 from leaderboard.models import ModelRun, Trajectory, Turn
 from leaderboard.views.presenters.diffs import Diff, diff
@@ -260,6 +261,27 @@ class TurnView:
     @property
     def code_is_cut(self) -> bool:
         return len(self.turn.source or "") > MAX_SHOWN_BYTES
+
+    @cached_property
+    def counted(self) -> tuple[InstructionCount, ...]:
+        """Target instructions of the kernel with their executions; empty where none was counted."""
+        found = (result.evidence for result in self.submission.results) if self.submission else ()
+        counters = next((one for one in found if isinstance(one, CountersEvidence)), None)
+        return counters.instructions if counters else ()
+
+    def named_digest(self, digest: str) -> str:
+        """What of this turn has that SHA-256, in words; "" where nothing has."""
+        turn = self.turn
+        known = {
+            turn.previous_digest: "the link before",
+            turn.request_digest: "the request's bytes",
+            turn.call_digest: "the call",
+            turn.digest: "the outcome",
+            turn.call_record["reply_digest"]: "the reply, as canonical JSON",
+            turn.call_record["answer_digest"]: "the answer, as canonical JSON",
+            turn.call_record["reasoning_digest"]: "the reasoning, as canonical JSON",
+        }
+        return known.get(digest.strip().lower(), "") if digest.strip() else ""
 
     @property
     def chain_holds(self) -> bool:
