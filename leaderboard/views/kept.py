@@ -6,7 +6,8 @@ made for each request. Each process keeps its own, least recently used first out
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 
 from django.http import HttpRequest, HttpResponse
@@ -23,6 +24,22 @@ class KeptAnswers:
         self.byte_count = 0
         self._found: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
         self._lock = Lock()
+        self._makers: dict[str, tuple[Lock, int]] = {}
+
+    @contextmanager
+    def making(self, tag: str) -> Iterator[None]:
+        """Held by one thread at a time for each tag."""
+        with self._lock:
+            lock, count = self._makers.get(tag, (Lock(), 0))
+            self._makers[tag] = (lock, count + 1)
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, count = self._makers.pop(tag)
+                if count > 1:
+                    self._makers[tag] = (lock, count - 1)
 
     def get(self, tag: str) -> HttpResponse | None:
         with self._lock:
@@ -54,7 +71,10 @@ ANSWERS = KeptAnswers()
 
 
 def kept(request: HttpRequest, tag: str | None, make: Callable[[], HttpResponse]) -> HttpResponse:
-    """The answer of this tag, made where it is not here; one that sets cookies is not kept."""
+    """The answer of this tag, made where it is not here; one that sets cookies is not kept.
+
+    Of many who ask at once for what has just changed, one makes it and the others wait for that.
+    """
     if tag is None:
         return make()
     theme = request.COOKIES.get("theme", "")[:10]
@@ -62,7 +82,10 @@ def kept(request: HttpRequest, tag: str | None, make: Callable[[], HttpResponse]
     key = f"{tag} {theme!r} {address}"
     if (answer := ANSWERS.get(key)) is not None:
         return answer
-    answer = make()
-    if answer.status_code == 200 and not answer.cookies and not answer.streaming:
-        ANSWERS.put(key, answer.content, answer["Content-Type"])
-    return answer
+    with ANSWERS.making(key):
+        if (answer := ANSWERS.get(key)) is not None:
+            return answer
+        answer = make()
+        if answer.status_code == 200 and not answer.cookies and not answer.streaming:
+            ANSWERS.put(key, answer.content, answer["Content-Type"])
+        return answer

@@ -1,5 +1,8 @@
 """Answers that are kept: given again for the same tag and address, and to nobody else."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import pytest
 from django.http import HttpResponse
 from django.test import RequestFactory
@@ -37,6 +40,31 @@ def test_an_answer_is_made_once_for_its_tag_and_address():
     assert ask(make, "x", "/a/?page=2") == b"answer 3"
     assert ask(make, "x", theme="dark") == b"answer 4"
     assert ask(make, "x") == b"answer 1"
+
+
+def test_of_many_who_ask_at_once_one_makes_it():
+    make, slow = Maker(), Event()
+
+    def slowly() -> HttpResponse:
+        slow.wait(5)
+        return make()
+
+    with ThreadPoolExecutor(6) as pool:
+        request = RequestFactory().get("/a/")
+        asked = [pool.submit(kept, request, "x", slowly) for _ in range(6)]
+        slow.set()
+        assert [one.result().content for one in asked] == [b"answer 1"] * 6
+    assert make.count == 1
+    assert not ANSWERS._makers
+
+
+def test_an_answer_that_cannot_be_made_leaves_the_place_free():
+    def breaks() -> HttpResponse:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        kept(RequestFactory().get("/a/"), "x", breaks)
+    assert ask(Maker(), "x") == b"answer 1"
 
 
 def test_an_answer_without_a_tag_or_with_a_cookie_is_never_kept():
