@@ -37,6 +37,7 @@ PTXBOARD_SITE_URL = env_url(
 ).rstrip("/")
 PTXBOARD_IN_FLIGHT_LIMIT = env_int("PTXBOARD_IN_FLIGHT_LIMIT", 20, at_least=1)
 PTXBOARD_RUN_LIMIT = env_int("PTXBOARD_RUN_LIMIT", 20, at_least=1)
+PTXBOARD_PARALLEL_LIMIT = env_int("PTXBOARD_PARALLEL_LIMIT", 16, at_least=1)
 # After a fault of ours the next attempt waits: a worker whose disk is full or whose GPU has fallen
 # off the bus would otherwise burn all three attempts within a second. 5 s lets a hiccup pass, 30 s
 # lets a judge or a container start anew.

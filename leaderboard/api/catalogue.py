@@ -40,6 +40,7 @@ class Root(APIView):
                     "source_files": MAX_SOURCE_FILES,
                     "in_flight_submissions": settings.PTXBOARD_IN_FLIGHT_LIMIT,
                     "open_model_runs": settings.PTXBOARD_RUN_LIMIT,
+                    "parallel_trajectories": settings.PTXBOARD_PARALLEL_LIMIT,
                 },
                 **{name: reverse(f"api:{name}", request=request) for name in names},
             }

@@ -178,6 +178,11 @@ class ModelRun(models.Model):
         return self.state in self.GOING_STATES
 
     @property
+    def is_taken_in(self) -> bool:
+        """Whether another site made it; its owner here is a stand-in."""
+        return bool(self.endpoint_digest)
+
+    @property
     def endpoint_host(self) -> str:
         """The endpoint's host, all of its address that is public; "" where there is none."""
         try:

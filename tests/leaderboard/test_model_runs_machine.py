@@ -1,6 +1,7 @@
 """The state machine: calls, evaluations, feedback, endings, budgets, errors of the endpoint."""
 
 import json
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -212,6 +213,28 @@ def test_a_ring_too_many_takes_no_place_too_many(start, model, doorbell):
     assert Trajectory.objects.active().count() == model.call_count == 2
 
 
+def test_the_runs_of_one_user_share_their_places_and_all_come_to_their_end(
+    start, model, machine, doorbell, settings, bob_api
+):
+    settings.PTXBOARD_PARALLEL_LIMIT = 2
+    model.say("speedup 0.5", "speedup 0.6")
+    start(trajectories=3, turns=2, name="first")
+    start(trajectories=2, turns=2, name="second")
+    bob_api.post(RUNS, run_body(model.url, trajectories=2, turns=2, name="of bob"), format="json")
+    seen = []
+    while advance(doorbell):
+        active = Trajectory.objects.active().values_list("run__owner__username", flat=True)
+        seen.append(Counter(active))
+        evaluate(machine)
+    assert seen[0] == {"alice": 2, "bob": 2}
+    assert max(count for users in seen for count in users.values()) == 2
+    assert set(Trajectory.objects.values_list("run__name", "ending")) == {
+        ("first", "TURNS_USED"),
+        ("second", "TURNS_USED"),
+        ("of bob", "TURNS_USED"),
+    }
+
+
 def test_the_quota_of_kernels_does_not_hold_up_a_run(start, model, machine, doorbell, settings):
     settings.PTXBOARD_IN_FLIGHT_LIMIT = 1
     for number in range(1, 4):
@@ -303,6 +326,7 @@ def test_an_endpoint_that_keeps_failing_pauses_the_run_which_can_be_resumed(
     run = the_run()
     assert run.state == "PAUSED"
     assert "5 calls in a row failed" in run.reason
+    assert run.reason.endswith("Resume the run to go on.")
     assert "no-schedule/1, turn 1" in run.reason
     assert run.key_ciphertext
     assert Turn.objects.count() == 0
@@ -324,6 +348,7 @@ def test_a_wrong_key_pauses_at_once_and_another_key_goes_on(
     made = start()
     advance(doorbell)
     assert the_run().state == "PAUSED"
+    assert "once that is mended, with another key if need be" in the_run().reason
     assert the_trajectory().state == "WAITING"
     answer = alice_api.post(f"{made['url']}resume/", {"key": "sk-another-key-77"}, format="json")
     assert answer.status_code == 200

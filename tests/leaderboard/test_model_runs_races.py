@@ -13,7 +13,7 @@ from leaderboard.models import ModelRun, Trajectory, Turn
 from leaderboard.services.duties import reconcile
 from tests.leaderboard.runs import RUNS, advance, evaluate, kernel, run_body
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.serial]
 
 TRAJECTORIES = 6
 PLACES = 3
@@ -76,7 +76,11 @@ def test_two_runs_go_on_at_once_and_one_is_cancelled(started, model, machine, do
         most_active.extend(row["count"] for row in seen)
 
     def work() -> None:
-        evaluate(replace(machine, client=same(machine.client)))
+        try:
+            evaluate(replace(machine, client=same(machine.client)))
+        except AssertionError as error:  # a worker lets go of what was cancelled under its hands
+            if "is CANCELLED; nothing is added to it" not in str(error):
+                raise
 
     hands = Hands()
     for step in (*[lambda: advance(doorbell)] * 4, *[work] * 3, look, reconcile):

@@ -93,10 +93,23 @@ def test_a_run_shows_its_settings_and_only_the_host_of_its_endpoint(client: Clie
         run.digest,
         f"2 variants{TIMES}2 trajectories{TIMES}4 turns, 4 at once",
         "4 count, 1 excluded as ours",
-        "1 target met",
+        "4 trajectories: waiting 3, target met 1.",
+        "submitted by alice",
     ):
         assert text in page.text, text
     assert "secret-path" not in page.html
+
+
+def test_a_run_says_who_measured_it_and_where(client: Client, run):
+    url = run.get_absolute_url()
+    ModelRun.objects.filter(pk=run.pk).update(endpoint_digest=factories.SHA)
+    page = Page(client.get(url))
+    assert "on NVIDIA H200; recorded on another site" in page.text
+    assert "alice" not in page.text
+    ModelRun.objects.filter(pk=run.pk).update(endpoint_digest="", trust="self-reported")
+    page = Page(client.get(url))
+    assert "self-reported" in page.text
+    assert "reported by alice" in page.text
 
 
 def test_a_run_gives_fast_p_at_its_turn_limits_with_target_instructions_above(client: Client, run):

@@ -92,7 +92,7 @@ class Command(BaseCommand):
                 *("--workers", "2", "--threads", "4", "--worker-class", "gthread"),
             ],
             "io": [*celery, "-B", "-Q", "io", "--pool", "solo", *quiet],
-            "models": [*celery, "-Q", "models", "--pool", "threads", "-c", "16", *quiet],
+            "models": [*celery, "-Q", "models", "--pool", "threads", "-c", "32", *quiet],
             "build": [
                 *(*worker, "--lane", "build", "--name", "demo-build"),
                 *("--concurrency", str(max(1, (os.cpu_count() or 2) // 2))),

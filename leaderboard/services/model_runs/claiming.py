@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from leaderboard.models import ModelRun, Trajectory, Turn
+from leaderboard.services.model_runs.bells import free_places
 from leaderboard.services.model_runs.budgets import spent, unmetered
 from leaderboard.services.model_runs.endings import (
     Ending,
@@ -93,7 +94,7 @@ def _may_call(trajectory: Trajectory, now: datetime) -> bool:
     early = trajectory.next_at is not None and trajectory.next_at > now
     if not waits or early or not run.is_going:
         return False
-    return run.trajectories.active().count() < run.max_parallel
+    return free_places(run) > 0
 
 
 def next_turn(trajectory: Trajectory) -> tuple[int, int]:

@@ -37,6 +37,11 @@ log = logging.getLogger(__name__)
 
 MOST_FAILURES = 5
 BACKOFF_SECONDS = (5, 15, 60, 180)
+RESUME = "Resume the run to go on."
+MEND_AND_RESUME = (
+    "Resume the run once that is mended, with another key if need be; another address or model "
+    "needs a new run."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +201,8 @@ def call_again(
     if not retryable or failures >= MOST_FAILURES:
         tries = f" ({failures} calls in a row failed)" if failures > 1 else ""
         where = f"trajectory {trajectory.label}, turn {trajectory.turns.counted().count() + 1}"
-        run_pause(trajectory.run, f"{reason}{tries}; seen in {where}. Resume the run to go on.")
+        advice = RESUME if retryable else MEND_AND_RESUME
+        run_pause(trajectory.run, f"{reason}{tries}; seen in {where}. {advice}")
         return
     seconds = BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS)) - 1] * random.uniform(0.8, 1.2)  # noqa: S311
     wait = timedelta(seconds=max(seconds, retry_after_seconds or 0))
