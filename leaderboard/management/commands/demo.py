@@ -236,6 +236,7 @@ def _welcome(port: int, token_file: Path) -> str:
         "By REST  " + "python examples/submit.py examples/kernels/gemm_host.cpp \\",
         "         " + f"  --problem gemm_n256_k256 --target host --site {site} \\",
         "         " + f"  --token-file {token_file}",
+        "A model  " + f"{site}/model-runs/submit/ (README.md, Give it a model)",
         "Shell    " + ".venv/bin/ptxboard evaluate examples/kernels/gemm_host.cpp \\",
         "         " + "  --problem gemm_n256_k256 --target host",
         "=" * width,
