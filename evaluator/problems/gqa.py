@@ -34,7 +34,7 @@ CAUSAL_TEXT = (
     "Mask: causal, aligned at the end of each sequence; query i of n sees keys 0 to i + m - n of m."
 )
 CACHE = ("num_pages", "page_size", "num_kv_heads", "head_dim")
-TORCH_FALLBACK = "torch where FlashInfer is not installed"
+TORCH_FALLBACK = "where FlashInfer is not installed: PyTorch's flash attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,7 +304,7 @@ def _moved_bytes(
 def _baseline(call: str, small: bool) -> Baseline:
     if small:
         return Baseline(name="torch", call="the reference itself")
-    return Baseline(name="FlashInfer", call=f"{call}, planned before; {TORCH_FALLBACK}")
+    return Baseline(name="FlashInfer", call=f"{call}, planned before the call; {TORCH_FALLBACK}")
 
 
 def _indptr(what: str) -> TensorSpec:

@@ -40,6 +40,22 @@ def bounds_by_input(problem: Problem, sizes: Mapping[str, int]) -> dict[str, int
     return {name: sizes[axis] for name, axis in told.items()}
 
 
+def drawing_by_input(problem: Problem) -> dict[str, str]:
+    """In words, what each call draws for the inputs that must be valid."""
+    words = {
+        name: _counted(lengths) + (", in another order each call" if len(lengths) > 1 else "")
+        for name, lengths in lengths_by_input(problem).items()
+    }
+    for name, axis in _told(problem.workload.inputs, DISTINCT_BELOW).items():
+        words[name] = f"different numbers below {axis}, drawn anew each call"
+    return words
+
+
+def _counted(lengths: Sequence[int]) -> str:
+    listed = ", ".join(str(length) for length in sorted(lengths))
+    return f"length {listed}" if len(lengths) == 1 else f"lengths {listed}"
+
+
 def _told(inputs: Mapping[str, InputSpec], field: str) -> dict[str, Any]:
     """What a field says, of the random inputs that have it."""
     return {

@@ -71,3 +71,28 @@ def test_it_suggests_the_nearest_name(client: Client, problems):
 def test_it_says_that_the_problem_set_is_not_loaded(client: Client, db):
     assert "The problem set is not loaded yet." in Page(client.get("/problems/")).text
     assert "The problem set is not loaded yet." in Page(client.get("/")).text
+
+
+def test_it_tells_how_integers_are_drawn_and_which_baseline_is_taken(client: Client, problems):
+    page = Page(client.get("/problems/gqa_paged_prefill_causal_h24_kv8_d128_ps1/"))
+    assert "kv_indices input int32 [num_kv_indices] 892 page numbers, each below" in page.text
+    assert "different numbers below num_pages, drawn anew each call" in page.text
+    assert "Baseline FlashInfer flashinfer.BatchPrefillWithPagedKVCacheWrapper.run" in page.text
+    assert "where FlashInfer is not installed: PyTorch's flash attention" in page.text
+    ragged = Page(client.get("/problems/gqa_ragged_prefill_causal_h32_kv4_d128/"))
+    assert "lengths 18, 63, 67, 90," in ragged.text
+    assert "1344, 3154, in another order each call" in ragged.text
+
+
+def test_it_lists_the_wrong_answers_that_were_tried(client: Client, problems):
+    page = Page(client.get("/problems/gqa_paged_decode_h6_kv2_d64_ps1_small/"))
+    assert "Admission 10 wrong answers tried on cpu" in page.text
+    assert "lost_keys lse 42 42 " in page.text
+    assert "Not tried: future_key: there is no causal mask" in page.text
+
+
+def test_it_says_where_wrong_answers_were_not_tried_yet(client: Client, problems, monkeypatch):
+    monkeypatch.setattr("leaderboard.views.presenters.problems.admission_of", lambda problem: None)
+    page = Page(client.get("/problems/gemm_n256_k256/"))
+    assert "not run at this size yet" in page.text
+    assert "Wrong answers that were tried" not in page.text

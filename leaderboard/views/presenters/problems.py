@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
+from evaluator.problems.admissions import admission_of
+from evaluator.problems.indices import drawing_by_input
 from evaluator.problems.prototypes import Parameter, axis_sizes, parameters, prototype
+from evaluator.records.admission import AdmissionReport
 from evaluator.records.candidate import Binding, Language
 from evaluator.records.problem import Problem
 from evaluator.targets import TARGETS, Target
@@ -58,6 +61,11 @@ class ProblemView:
     prototypes: tuple[Prototype, ...]
     bounds: tuple[Bound, ...]
     intensity: float
+    admission: AdmissionReport | None
+
+    @property
+    def wrong_answer_count(self) -> int:
+        return len({row.mutant for row in self.admission.outcomes}) if self.admission else 0
 
     @property
     def has_meanings(self) -> bool:
@@ -79,17 +87,26 @@ def problem_groups(rows: Iterable[ProblemRow]) -> tuple[tuple[str, tuple[Problem
 
 def problem_view(problem: Problem) -> ProblemView:
     specs = {**problem.definition.inputs, **problem.definition.outputs}
+    drawn = drawing_by_input(problem)
     return ProblemView(
         axes=_axes(problem),
         tensors=tuple(
-            TensorRow(parameter=item, description=specs[item.name].description or "")
+            TensorRow(
+                parameter=item,
+                description=_meaning(specs[item.name].description, drawn.get(item.name)),
+            )
             for item in parameters(problem)
         ),
         reference=highlighted(problem.definition.reference.rstrip(), language="python"),
         prototypes=_prototypes(problem),
         bounds=tuple(_bound(problem, TARGETS[slug]) for slug in TARGETS if slug in problem.targets),
         intensity=problem.flop_count / problem.byte_count,
+        admission=admission_of(problem),
     )
+
+
+def _meaning(*parts: str | None) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def _axes(problem: Problem) -> tuple[AxisRow, ...]:
