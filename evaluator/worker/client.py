@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Self
 
-import httpx
+import httpx2
 
 from evaluator.records.base import Record
 from evaluator.records.evaluation import JobOrder
@@ -40,13 +40,13 @@ class SiteClient:
     wrong token, wrong scope, a record that the site does not accept).
     """
 
-    def __init__(self, *, site_url: str, token: str, transport: httpx.BaseTransport | None = None):
+    def __init__(self, *, site_url: str, token: str, transport: httpx2.BaseTransport | None = None):
         self.site_url = site_url.rstrip("/")
-        self._http = httpx.Client(
+        self._http = httpx2.Client(
             base_url=f"{self.site_url}/api/v1/worker/",
             headers={"Authorization": f"Worker {token}"},
             timeout=TIMEOUT_SECONDS,
-            limits=httpx.Limits(keepalive_expiry=KEEPALIVE_SECONDS),
+            limits=httpx2.Limits(keepalive_expiry=KEEPALIVE_SECONDS),
             transport=transport,
             trust_env=False,
         )
@@ -74,7 +74,7 @@ class SiteClient:
             answer = self._post("claim", ClaimRequest(worker=worker, attempt=attempt))
         except StaleFence:
             return None
-        if answer.status_code == httpx.codes.NO_CONTENT:
+        if answer.status_code == httpx2.codes.NO_CONTENT:
             return None
         return JobOrder.from_json(answer.content)
 
@@ -99,7 +99,7 @@ class SiteClient:
         headers = {ATTEMPT_HEADER: attempt, FENCE_HEADER: fence}
         return self._send("GET", f"artifacts/{sha256}", headers=headers).content
 
-    def _post(self, path: str, record: Record) -> httpx.Response:
+    def _post(self, path: str, record: Record) -> httpx2.Response:
         headers = {"Content-Type": "application/json"}
         return self._send("POST", path, content=record.to_json().encode(), headers=headers)
 
@@ -110,21 +110,21 @@ class SiteClient:
         *,
         headers: dict[str, str],
         content: bytes | None = None,
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         try:
             answer = self._http.request(method, path, content=content, headers=headers)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise SiteAway(f"{self.site_url}: {type(error).__name__}: {error}") from error
         return _sorted_by_blame(answer)
 
 
-def _sorted_by_blame(answer: httpx.Response) -> httpx.Response:
+def _sorted_by_blame(answer: httpx2.Response) -> httpx2.Response:
     if answer.is_success:
         return answer
     seen = f"{answer.request.method} {answer.request.url.path}: {answer.status_code}"
     detail = f"{seen} {answer.text[:500]}"
-    if answer.status_code == httpx.codes.CONFLICT:
+    if answer.status_code == httpx2.codes.CONFLICT:
         raise StaleFence(detail)
-    if answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+    if answer.is_server_error or answer.status_code == httpx2.codes.TOO_MANY_REQUESTS:
         raise SiteAway(detail)
     raise SiteRefused(detail)

@@ -97,7 +97,7 @@ class Worker:
 def main(options: Namespace) -> int:
     """Run until told to stop; exit 0, or 3 with the reason when this machine cannot serve."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # it tells of every request
     try:
         with _worker(options) as worker:
             _serve(worker, options)

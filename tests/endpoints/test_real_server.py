@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from pydantic import SecretStr
 
@@ -60,9 +60,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     for _ in range(240):
         try:
-            if httpx.get(url, timeout=5).status_code == 200:
+            if httpx2.get(url, timeout=5).status_code == 200:
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             assert process.poll() is None, log.read_text()
         time.sleep(0.5)
     raise AssertionError(log.read_text())

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from pydantic import SecretStr
 
@@ -116,11 +116,11 @@ def test_it_runs_as_its_own_text_says(folder):
             url = process.stdout.readline().split()[-1]
             body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
             start = time.monotonic()
-            answer = httpx.post(f"{url}/chat/completions", json=body, timeout=10)
+            answer = httpx2.post(f"{url}/chat/completions", json=body, timeout=10)
             assert time.monotonic() - start >= 0.2
             assert answer.json()["choices"][0]["message"]["content"] == "default/0.md"
-            assert httpx.post(f"{url}/messages", json=body, timeout=10).status_code == 404
-            broken = httpx.post(f"{url}/chat/completions", content=b"[1]", timeout=10)
+            assert httpx2.post(f"{url}/messages", json=body, timeout=10).status_code == 404
+            broken = httpx2.post(f"{url}/chat/completions", content=b"[1]", timeout=10)
             assert broken.status_code == 400
         finally:
             process.terminate()

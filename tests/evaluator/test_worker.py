@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from evaluator.problems import find_problem
@@ -38,20 +38,20 @@ class Wire:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, bytes]] = []
-        self.answers: dict[str, list[httpx.Response]] = {}
+        self.answers: dict[str, list[httpx2.Response]] = {}
         self.away = False
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
         if self.away:
-            raise httpx.ConnectError("connection refused", request=request)
+            raise httpx2.ConnectError("connection refused", request=request)
         path = request.url.path.removeprefix("/api/v1/worker/")
         self.calls.append((request.method, path, request.content))
         for ending, answers in self.answers.items():
             if path.endswith(ending) and answers:
                 return answers.pop(0)
         if path.endswith("heartbeat"):
-            return httpx.Response(200, json={"cancel": False, "lease_seconds": 60})
-        return httpx.Response(200, json={})
+            return httpx2.Response(200, json={"cancel": False, "lease_seconds": 60})
+        return httpx2.Response(200, json={})
 
     def paths(self) -> list[str]:
         return [path for _, path, _ in self.calls if not path.endswith("heartbeat")]
@@ -67,7 +67,7 @@ def wire() -> Wire:
 
 @pytest.fixture
 def client(wire: Wire) -> Iterator[SiteClient]:
-    transport = httpx.MockTransport(wire)
+    transport = httpx2.MockTransport(wire)
     with SiteClient(site_url="http://site.test", token="t", transport=transport) as client:
         yield client
 
@@ -192,7 +192,7 @@ def test_two_workers_in_one_folder_are_refused(tmp_path, monkeypatch, caplog):
 
 def test_it_drops_leftovers_that_the_site_no_longer_wants(wire, client, tmp_path):
     Outbox.create(tmp_path, attempt="a9", fence="old").put("attempts/a9/complete", "{}")
-    wire.answers["complete"] = [httpx.Response(409, text="stale fence")]
+    wire.answers["complete"] = [httpx2.Response(409, text="stale fence")]
     (told,) = left(tmp_path, client)
     assert "not wanted any more" in told
     assert "409 stale fence" in told
@@ -206,7 +206,7 @@ def test_it_stops_without_completing_when_its_fence_is_stale(wire, client, tmp_p
             ran.append(stage)
             yield result(stage)
 
-    wire.answers["stages"] = [httpx.Response(409, text="stale")]
+    wire.answers["stages"] = [httpx2.Response(409, text="stale")]
     assert runner(client, tmp_path, lane).run(order()) is None
     assert ran == [Stage.POLICY]
     assert wire.paths() == ["attempts/a1/stages"]
@@ -231,7 +231,7 @@ def test_it_takes_the_blame_for_a_bug_of_its_own(wire, client, tmp_path):
 
 
 def test_it_takes_the_blame_when_the_site_refuses_a_stage(wire, client, tmp_path):
-    wire.answers["stages"] = [httpx.Response(400, text="unknown stage")]
+    wire.answers["stages"] = [httpx2.Response(400, text="unknown stage")]
     assert runner(client, tmp_path, two_stages).run(order()) is Outcome.FAULTED
     assert "400 unknown stage" in str(wire.completion()["message"])
     assert wire.paths()[-2:] == ["attempts/a1/stages", "attempts/a1/complete"]
@@ -246,7 +246,7 @@ def test_it_hands_the_attempt_back_when_the_author_cancels(wire, client, tmp_pat
             threading.Event().wait(0.02)
         yield result(Stage.COMPILATION)
 
-    wire.answers["heartbeat"] = [httpx.Response(200, json={"cancel": True, "lease_seconds": 60})]
+    wire.answers["heartbeat"] = [httpx2.Response(200, json={"cancel": True, "lease_seconds": 60})]
     assert runner(client, tmp_path, lane, beat=0.05).run(order()) is Outcome.RELEASED
     assert wire.completion()["message"] == "cancelled"
 
@@ -269,7 +269,7 @@ def test_it_fetches_what_was_built_again_while_the_site_is_away(
     wire, client, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(attempt, "RETRY_SECONDS", (0.01,))
-    away = [httpx.Response(503), httpx.Response(429), httpx.Response(200, content=b"lib")]
+    away = [httpx2.Response(503), httpx2.Response(429), httpx2.Response(200, content=b"lib")]
     wire.answers[BUILT.sha256] = away
     seen = []
 
@@ -288,23 +288,23 @@ def test_it_gives_up_fetching_in_time_and_at_once_where_the_site_refuses(
     monkeypatch.setattr(attempt, "RETRY_SECONDS", (0.01,))
     monkeypatch.setattr(attempt, "FETCH_SECONDS", 0.05)
     given = order().model_copy(update={"build_artifacts": (BUILT,)})
-    wire.answers[BUILT.sha256] = [httpx.Response(503, text="away")] * 50
+    wire.answers[BUILT.sha256] = [httpx2.Response(503, text="away")] * 50
     assert runner(client, tmp_path, two_stages).run(given) is Outcome.FAULTED
     assert str(wire.completion()["message"]).startswith("library could not be fetched: GET ")
-    wire.answers[BUILT.sha256] = [httpx.Response(404)]
+    wire.answers[BUILT.sha256] = [httpx2.Response(404)]
     asked = len(wire.calls)
     assert runner(client, tmp_path, two_stages).run(given) is Outcome.FAULTED
     assert len([path for path in wire.paths()[asked:] if BUILT.sha256 in path]) <= 1
 
 
 def test_it_claims_nothing_when_another_worker_was_faster(wire, client):
-    wire.answers["claim"] = [httpx.Response(409, text="taken"), httpx.Response(204)]
+    wire.answers["claim"] = [httpx2.Response(409, text="taken"), httpx2.Response(204)]
     assert client.claim(HELLO, "a1") is None
     assert client.claim(HELLO) is None
 
 
 def test_it_says_which_call_a_wrong_token_failed_on(wire, client):
-    wire.answers["hello"] = [httpx.Response(401, text="unknown token")]
+    wire.answers["hello"] = [httpx2.Response(401, text="unknown token")]
     with pytest.raises(SiteRefused, match=r"POST /api/v1/worker/hello: 401 unknown token"):
         client.hello(HELLO)
 
