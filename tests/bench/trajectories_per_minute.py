@@ -1,6 +1,6 @@
 """How many trajectories a minute a site finishes with 1, 4 and 16 of them at once.
 
-    tests/bench/trajectories_per_minute.py KERNEL... --target h200 --problem gemm_n7168_k5120
+    python -m tests.bench.trajectories_per_minute KERNEL... --target h200 --problem gemm_n7168_k5120
 
 Model calls and evaluations of different trajectories overlap; how much that gains is what this
 measures. The model is scripted and answers after `--delay` seconds, turn by turn with the KERNELs.
