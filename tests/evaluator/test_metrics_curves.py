@@ -172,3 +172,15 @@ def test_an_empty_curve_has_no_share_and_no_point():
     assert empty.steps().points() == []
     assert empty.steps().fast_p(0) is None
     assert empty.band(0) is None
+
+
+def test_a_failure_that_reports_a_speedup_never_counts_and_equal_is_not_faster():
+    """Field case O-39: ten tasks, five of them correct."""
+    correct = [turn(number, speedup) for number, speedup in enumerate((0.8, 1.0, 1.0, 1.2, 2.0), 1)]
+    lying = TurnOutcome(number=6, correct=False, speedup=9.0)
+    failed = [TurnOutcome(number=number, correct=False) for number in range(7, 11)]
+    some = [TrajectoryOutcome(variant="a", planned=10, turns=(*correct, lying, *failed))]
+    steps = curve_of(some).steps()
+    for p, share in ((0, 0.5), (1.0, 0.2), (1.2, 0.1), (2.0, 0)):
+        assert steps.fast_p(p) == fast_p(some, p) == share
+    assert steps.best_speedup == 2.0
