@@ -131,16 +131,19 @@ def board_json(board: Board, request: Request) -> dict[str, Any]:
             "n": baseline.sample_count,
             "reason": baseline.reason or None,
         },
-        "rows": [board_row(row, request) for row in board.rows],
+        "rows": [board_row(row, board, request) for row in board.rows],
+        "row_count": board.row_count,
         "rows_cut": board.is_cut,
     }
 
 
-def board_row(row: Evaluation, request: Request) -> dict[str, Any]:
-    submission = row.submission
+def board_row(row: Evaluation, board: Board, request: Request) -> dict[str, Any]:
+    submission, built = row.submission, board.resources.get(row.job_id)
+    best, worst = row.band  # type: ignore[attr-defined]
     absolute = request.build_absolute_uri
     return {
         "rank": row.rank,  # type: ignore[attr-defined]
+        "rank_band": {"best": best, "worst": worst},
         "id": str(submission.pk),
         "url": absolute(reverse("api:submission", args=[submission.pk])),
         "html_url": absolute(submission.get_absolute_url()),
@@ -152,6 +155,7 @@ def board_row(row: Evaluation, request: Request) -> dict[str, Any]:
         "score": score_json(row),
         "baseline": {"name": row.baseline_name, "version": row.baseline_version},
         "target_instructions": instructions_json(row),
+        "resources": asdict(built) if built else None,
         "trust": row.trust,
         "submitted_at": submission.created_at.isoformat(),
         "evaluated_at": row.created_at.isoformat(),

@@ -1,6 +1,7 @@
 """A board: ranked rows of one problem on one target, and the unranked row of the baseline."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
@@ -10,6 +11,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from evaluator import SCORING_VERSION
 from evaluator.targets import TARGETS, Target
 from leaderboard.models import Evaluation, Problem
+from leaderboard.services.resources import Resources, resources_by_job
 
 MOST_ROWS = 1000
 
@@ -27,11 +29,14 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
+    """`resources` by the key of a row's job; a build that recorded none is missing."""
+
     target: Target
     problem: Problem
     scoring_version: str
     baseline: Baseline
     rows: list[Evaluation]
+    resources: Mapping[object, Resources]
     row_count: int
     is_cut: bool = False
 
@@ -85,7 +90,7 @@ def board_state(*, target: str, problem: Problem) -> BoardState:
 
 
 def board_read(*, target: str, problem: Problem, start: int = 0, count: int | None = None) -> Board:
-    """Two queries for `count` rows from `start`, at most MOST_ROWS.
+    """Three queries for `count` rows from `start`, at most MOST_ROWS.
 
     Each row carries `rank`, its submission's entrant, and `band`, the ranks that its interval
     allows (see Intervals.band). The baseline is the median over these rows.
@@ -102,6 +107,7 @@ def board_read(*, target: str, problem: Problem, start: int = 0, count: int | No
         scoring_version=SCORING_VERSION,
         baseline=_baseline(problem, rows),
         rows=rows,
+        resources=resources_by_job(row.job_id for row in rows),
         row_count=len(intervals.lows),
         is_cut=start + len(rows) < len(intervals.lows),
     )

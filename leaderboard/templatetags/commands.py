@@ -10,6 +10,12 @@ from leaderboard.models import Submission
 register = template.Library()
 
 
+@register.simple_tag(takes_context=True)
+def site_address(context: template.RequestContext) -> str:
+    """`https://host`, as the reader reached this site."""
+    return context["request"].build_absolute_uri("/").rstrip("/")
+
+
 @register.simple_tag
 def reproduce_command(submission: Submission, site: str) -> str:
     """Fetches the sources and measures them; names of files are ours, never the upload's."""

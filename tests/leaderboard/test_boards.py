@@ -125,11 +125,11 @@ def test_a_board_of_many_rows_takes_as_many_queries_as_one_of_few(
 ):
     for number in range(3):
         ranked(alice_entrant, gemm, 0.9 + number / 100)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(rows(visitor_api)) == 3
     for number in range(7):
         ranked(alice_entrant, gemm, 0.8 + number / 100)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(rows(visitor_api)) == 10
 
 
@@ -228,7 +228,7 @@ def test_the_problems_come_in_order_with_prototypes_and_boards(problems, visitor
     assert [row["name"] for row in seen] == list(problems)
     first = seen[0]
     assert first["digest"] == problems[first["name"]].digest
-    assert set(first["prototypes"]) == {"cuda/c", "cuda/tvm-ffi"}
+    assert set(first["prototypes"]) == {"cuda/c", "cuda/tvm-ffi", "triton/c"}
     assert 'extern "C"' in first["prototypes"]["cuda/c"]
     assert first["boards"]["h200"].endswith(BOARD)
     one = visitor_api.get(f"/api/v1/problems/{first['name']}/").json()
@@ -254,4 +254,6 @@ def test_the_root_publishes_the_limits(problems, visitor_api):
         "source_bytes": 1 << 20,
         "source_files": 64,
         "in_flight_submissions": 20,
+        "open_model_runs": 20,
+        "parallel_trajectories": 16,
     }

@@ -55,12 +55,12 @@ def test_it_ranks_by_the_mean_over_problems_where_a_missing_one_counts_nothing(
     """At 0.9: opus (2/8 + 1/8) / 2, haiku 0. At 0: haiku (4/8 + 0) / 2, opus (2/8 + 1/8) / 2."""
     page = read(client)
     assert order(page) == ["opus", "haiku"]
-    assert "1 opus cuda, schedule pack 18.8 % 2 " in page.text
-    assert "2 haiku cuda, schedule pack 0.0 % 1 " in page.text
+    assert "1 opus cuda, schedule pack · badge 18.8 % 2 " in page.text
+    assert "2 haiku cuda, schedule pack · badge 0.0 % 1 " in page.text
     page = read(client, "?p=0")
     assert order(page) == ["haiku", "opus"]
     assert "Fast_0 mean, higher is better" in page.text
-    assert "1 haiku cuda, schedule pack 25.0 % 1 " in page.text
+    assert "1 haiku cuda, schedule pack · badge 25.0 % 1 " in page.text
 
 
 def test_every_usual_p_is_one_link_away(client: Client, board):
@@ -79,7 +79,7 @@ def test_an_open_run_is_marked_as_running(client: Client, problems, alice):
     from leaderboard.services.standings_update import standing_update
 
     standing_update(run)
-    assert "slow cuda, schedule pack 0.0 % 1 running" in read(client).text
+    assert "slow cuda, schedule pack · badge 0.0 % 1 running" in read(client).text
 
 
 def test_published_rows_stand_below_and_have_no_rank(client: Client, board, alice):
@@ -104,7 +104,7 @@ def test_self_reported_rows_are_marked(client: Client, problems, alice):
     stand(problems[GEMM], alice, "told", 0.9, trust="self-reported")
     assert "No model is ranked with these choices" in read(client).text
     page = read(client, "?trust=self-reported")
-    assert "told cuda, schedule pack self-reported" in page.text
+    assert "told cuda, schedule pack · badge self-reported" in page.text
 
 
 def test_panels_have_a_line_a_model_and_the_numbers_beside(client: Client, board):
@@ -304,3 +304,11 @@ def test_a_page_of_25_models_weighs_less_than_150_kb(client: Client, problems, a
     response = client.get(BOARD)
     assert Page(response).text.count("Model 1") > 1
     assert len(response.content) < 150_000
+
+
+def test_each_ranked_row_has_its_badge(client: Client, board):
+    links = [one for one in read(client, "?p=0.5").links() if "/badges/" in one]
+    assert len(links) == 2
+    answer = client.get(links[0])
+    assert answer["Content-Type"] == "image/svg+xml"
+    assert "#1 Fast_0.5 25.0 %" in answer.content.decode()

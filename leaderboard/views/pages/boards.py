@@ -9,7 +9,6 @@ from django.urls import reverse
 from evaluator.targets import TARGETS, Target
 from leaderboard.models import Problem
 from leaderboard.services.boards import board_read
-from leaderboard.services.resources import resources_by_job
 from leaderboard.views.freshness import board_tag, not_modified, page_tag, tagged
 from leaderboard.views.kept import kept
 from leaderboard.views.pages.filters import page_exists, page_number
@@ -43,9 +42,8 @@ def _board_page(request: HttpRequest, row: Problem, place: Target, tag: str | No
     read = board_read(target=target, problem=row, start=(number - 1) * PAGE_ROWS, count=PAGE_ROWS)
     page_count = -(-read.row_count // PAGE_ROWS)
     page_exists(number, page_count)
-    built = resources_by_job(one.job_id for one in read.rows)
     context = {
-        "board": present.board(read, user_id=user_id, resources=built),
+        "board": present.board(read, user_id=user_id),
         "bibtex": bibtex(
             key=f"ptxboard-{target}-{row.name}",
             title=f"{row.title} on {place.title}, scoring version {read.scoring_version}",
@@ -73,8 +71,7 @@ def board_csv(request: HttpRequest, target: str, problem: str) -> HttpResponse:
     if answer := not_modified(request, tag):
         return answer
     read = board_read(target=target, problem=row)
-    built = resources_by_job(one.job_id for one in read.rows)
-    shown = present.board(read, user_id=None, resources=built)
+    shown = present.board(read, user_id=None)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{place.slug}_{row.name}.csv"'
     writer = csv.writer(response)

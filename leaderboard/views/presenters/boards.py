@@ -1,7 +1,7 @@
 """A board as its page shows it: ranked rows, the baseline's row, one axis for all intervals."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -115,18 +115,12 @@ class Board:
         return len(self.rows) == self.row_count
 
 
-def board(
-    read: BoardRead, *, user_id: int | None, resources: Mapping[object, Resources] | None = None
-) -> Board:
-    """The rows and the baseline are the API's; drawing and shares of peak are added here.
-
-    resources  by the key of a row's job
-    """
+def board(read: BoardRead, *, user_id: int | None) -> Board:
+    """The rows and the baseline are the API's; drawing and shares of peak are added here."""
     axis, problem = axis_of(read.rows), read.problem.record
-    known = resources or {}
     return Board(
         rows=tuple(
-            _row(one, axis, problem, read.target, user_id, known.get(one.job_id))
+            _row(one, axis, problem, read.target, user_id, read.resources.get(one.job_id))
             for one in read.rows
         ),
         row_count=read.row_count,
