@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+# Also as packages bring them along: libscipy_openblas64_-32a4b2a6.so.
 VENDOR = re.compile(
-    r"lib(cublas|cudnn|cutlass|cufft|cusolver|cusparse|curand|nvrtc|nccl|torch|c10|tensorrt|nvinfer"
-    r"|mkl|openblas|blas|dnnl)",
+    r"lib(?:\w*_)?(cublas|cudnn|cutlass|cufft|cusolver|cusparse|curand|nvrtc|nccl|torch|c10|tensorrt"
+    r"|nvinfer|mkl|openblas|flexiblas|blis|gslcblas|cblas|blas|dnnl)",
     re.IGNORECASE,
 )
 

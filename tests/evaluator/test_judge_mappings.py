@@ -35,6 +35,9 @@ with open(sys.argv[1], "rb") as file:
         "libmkl_core.so.2",
         "libopenblas.so.0",
         "libblas.so.3",
+        "libcblas.so.3",
+        "libflexiblas.so.3",
+        "libscipy_openblas64_-32a4b2a6.so",
         "libdnnl.so.3",
         "LIBCUBLAS.so",
     ],
@@ -55,6 +58,7 @@ def test_a_library_that_computes_is_banned_wherever_it_lies(name):
         "libcupti.so.13",
         "libtvm_ffi.so",
         "candidate.so",
+        "libgfortran-040039e1-0352e75f.so.5.0.0",
         "libnvidia-ml.so.1",
     ],
 )

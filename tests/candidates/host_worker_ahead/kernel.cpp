@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstring>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <thread>
 #include <unistd.h>
@@ -89,7 +90,7 @@ extern "C" void run(const uint16_t* a, const uint16_t* b, uint16_t* c) {
   while (i < count && slots[i].a != a) ++i;
   if (i == count) add(a, b);
   if (count == 2) {  // slots lie side by side
-    const ptrdiff_t step = slots[1].a - slots[0].a;
+    const std::ptrdiff_t step = slots[1].a - slots[0].a;
     const uint16_t* end = end_of_the_arena();
     for (int k = 2; step > 0 && k < 199 && slots[0].a + (k + 1) * step < end; ++k)
       add(slots[0].a + k * step, slots[0].b + k * step);
