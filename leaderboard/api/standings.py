@@ -43,6 +43,9 @@ FILTERS = [
     OpenApiParameter("at_most", description="ranks by the first so many turns"),
     OpenApiParameter("instructions", description="1: ranks by turns with target instructions"),
 ]
+MOST_ROWS = 1000
+"""Of one JSON answer; the CSV has them all."""
+
 CELL_COLUMNS = (
     "planned_turns",
     "taken_turns",
@@ -80,7 +83,8 @@ class TargetBoardOne(APIView):
     def get(self, request: Request, target: str) -> HttpResponse:
         """Models x problems; shares are fractions of planned turns, null is unknown.
 
-        `?format=csv` gives a line a cell. Send the ETag back as If-None-Match.
+        The first 1000 rows, `row_count` says how many there are; `?format=csv` gives a line a cell
+        of all. Send the ETag back as If-None-Match.
         """
         check_target(target)
         filters = read_filters(request.query_params)
@@ -195,7 +199,9 @@ def target_board_json(board: TargetBoard, request: Request) -> dict[str, Any]:
             for name in board.problems
         ],
         "updated_at": board.updated_at.isoformat() if board.updated_at else None,
-        "rows": [row_json(row, board, request) for row in board.rows],
+        "row_count": len(board.rows),
+        "rows_cut": len(board.rows) > MOST_ROWS,
+        "rows": [row_json(row, board, request) for row in board.rows[:MOST_ROWS]],
     }
 
 

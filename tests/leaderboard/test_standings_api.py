@@ -187,3 +187,10 @@ def test_filters_of_the_answer_are_those_of_the_question(problems, visitor_api):
     told = visitor_api.get(f"{BOARD}?p=0.5&at_most=4&level=none&complete=1").json()["filters"]
     expected = BoardFilters(p=0.5, at_most=4, level="none", complete=True).to_json()
     assert told == expected | {"trust": ["verified", "reproduced"]}
+
+
+def test_a_board_of_very_many_rows_is_cut_in_json_and_whole_in_csv(rows, visitor_api, monkeypatch):
+    monkeypatch.setattr("leaderboard.api.standings.MOST_ROWS", 1)
+    body = visitor_api.get(BOARD).json()
+    assert (len(body["rows"]), body["row_count"], body["rows_cut"]) == (1, 2, True)
+    assert len(visitor_api.get(f"{BOARD}?format=csv").content.splitlines()) == 4
