@@ -27,6 +27,7 @@ from evaluator.problems.tensors import Operator, Tensors, reference
 from evaluator.records.flashinfer import ScalarInput
 from evaluator.records.problem import Baseline, Family, Problem
 
+ATEN = torch.ops.aten
 WORKSPACE_BYTES = 256 << 20
 TENSOR_CORE_GROUP = 4
 TORCH_CALL = "torch.ops.aten._flash_attention_forward"
@@ -84,7 +85,7 @@ def _torch_flash(problem: Problem, inputs: Tensors) -> tuple[torch.Tensor, torch
         rows = torch.arange(len(ends), dtype=torch.int32, device=q.device)
     k, v = _keys_and_values(inputs)
     longest_q, longest_kv = _longest(problem)
-    output, lse, *_ = torch.ops.aten._flash_attention_forward(
+    output, lse, *_ = ATEN._flash_attention_forward(
         q, k, v, rows, ends, longest_q, longest_kv, 0.0, problem.causal, False,
         scale=_scale(problem),
     )  # fmt: skip
@@ -200,8 +201,8 @@ def _run_paged(wrapper: Any, given: Tensors) -> tuple[torch.Tensor, torch.Tensor
 
 def _last_page_lengths(inputs: Tensors) -> torch.Tensor:
     """Pages are full: their size is 1."""
-    count = inputs["kv_indptr"].numel() - 1
-    return torch.full((count,), inputs["k_cache"].shape[1], dtype=torch.int32, device="cuda")
+    offsets, size = inputs["kv_indptr"], inputs["k_cache"].shape[1]
+    return torch.full_like(offsets[1:], size)
 
 
 @cache
