@@ -35,5 +35,5 @@ def complete(
     except ImproperlyConfigured:
         raise
     except Exception as error:
-        failure = sorted_error(error, endpoint.key.get_secret_value())
+        failure = sorted_error(error, endpoint)
     raise failure

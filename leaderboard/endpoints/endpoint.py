@@ -1,6 +1,7 @@
 """Where a model answers: API, base URL, model name, and the key that only a header sees."""
 
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -40,6 +41,11 @@ class Endpoint:
                 f"the key has {len(key)} characters and must be printable ASCII without spaces, "
                 f"at most {MAX_KEY_CHARS}; copy it again, without line ends",
             )
+
+    @property
+    def path(self) -> str:
+        """Of the base URL, which may lead through somebody's own gateway: shown to nobody."""
+        return urlsplit(self.root).path
 
     @property
     def root(self) -> str:

@@ -47,12 +47,12 @@ def decrypt(ciphertext: str) -> str:
     )
 
 
-def redact(text: str, key: str) -> str:
-    """`text` with the key, plain or escaped for a URL or for JSON, replaced by REDACTED."""
-    if len(key) < MIN_SECRET_CHARS:
+def redact(text: str, secret: str, *, mark: str = REDACTED) -> str:
+    """`text` with the secret, plain or escaped for a URL or for JSON, replaced by `mark`."""
+    if len(secret) < MIN_SECRET_CHARS:
         return text
-    for form in {key, quote(key, safe=""), json.dumps(key)[1:-1]}:
-        text = text.replace(form, REDACTED)
+    for form in {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}:
+        text = text.replace(form, mark)
     return text
 
 

@@ -194,12 +194,16 @@ def _of_status(error: openai.APIStatusError | anthropic.APIStatusError) -> Endpo
     return problem.error(response.headers.get("retry-after"))
 
 
-def sorted_error(error: BaseException, key: str) -> EndpointError:
-    """A fresh EndpointError without the key, whatever `error` and its causes hold."""
+def sorted_error(error: BaseException, endpoint: Endpoint) -> EndpointError:
+    """A fresh EndpointError without key and path, whatever `error` and its causes hold.
+
+    Errors are public as the reason of a run, of whose address only the host is.
+    """
     found = _endpoint_error(error)
+    message = redact(_clean(found.message), endpoint.key.get_secret_value())
     return EndpointError(
         found.kind,
-        redact(_clean(found.message), key),
+        redact(message, endpoint.path, mark="[path]"),
         retry_after_seconds=found.retry_after_seconds,
         final=found.final,
     )

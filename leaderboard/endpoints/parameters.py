@@ -58,7 +58,7 @@ class Thinking(Record):
     """Thinking of the messages API: `adaptive`, or `enabled` with a budget, or `disabled`."""
 
     type: Literal["adaptive", "enabled", "disabled"]
-    budget_tokens: Annotated[int, Field(ge=1024)] | None = None
+    budget_tokens: Annotated[int, Field(ge=1024, le=1_000_000)] | None = None
 
 
 class Parameters(Record):
@@ -74,7 +74,7 @@ class Parameters(Record):
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Share | None = None
-    top_k: Annotated[int, Field(ge=-1)] | None = None
+    top_k: Annotated[int, Field(ge=-1, le=1_000_000)] | None = None
     min_p: Share | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
@@ -83,7 +83,7 @@ class Parameters(Record):
     reasoning_effort: Effort | None = None
     thinking: Thinking | None = None
     stop: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = ()
-    seed: int | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     stream: bool = True
     send_labels: bool = False
     extra_body: dict[str, JsonValue] = {}

@@ -27,6 +27,11 @@ def echoes_key_in_error(handler: QuirkHandler) -> None:
 
 
 @quirk
+def echoes_path(handler: QuirkHandler) -> None:
+    handler.send_text(404, error_body(f"there is no {handler.path}"))
+
+
+@quirk
 def ignores_stream(handler: QuirkHandler) -> None:
     handler.send_text(200, chat_reply({"role": "assistant", "content": "whole"}))
 

@@ -71,6 +71,15 @@ def test_a_key_that_an_error_echoes_is_taken_out(failure):
     assert "Incorrect API key provided: [key]" in failure("echoes_key_in_error").message
 
 
+def test_a_path_that_an_error_echoes_is_taken_out(server):
+    """A run's reason is public, and of its address only the host is."""
+    url = server.at("echoes_path/team-secret-77")
+    endpoint = Endpoint(api=Api.CHAT, base_url=url, model="asked", key=SecretStr(KEY))
+    with pytest.raises(EndpointError) as caught:
+        complete(endpoint, MESSAGES, Parameters())
+    assert "there is no [path]/chat/completions" in caught.value.message
+
+
 def test_a_probe_does_not_show_the_key(server):
     url = server.at("echoes_key_in_error")
     endpoint = Endpoint(api=Api.CHAT, base_url=url, model="asked", key=SecretStr(KEY))

@@ -27,6 +27,8 @@ from leaderboard.endpoints.parameters import Api, Parameters
         ({"extra_headers": {"Content-Length": "1"}}, "may not be set; these may: anthropic-beta"),
         ({"extra_headers": {"X-Title": "a\r\nHost: b"}}, "needs printable ASCII"),
         ({"extra_headers": {"X-Title": "x" * 1025}}, "at most 1024 characters"),
+        ({"seed": 2**63}, "less than 9223372036854775808"),
+        ({"top_k": 10**9}, "less than or equal to 1000000"),
     ],
 )
 def test_a_wrong_parameter_says_what_fits(values, words):
