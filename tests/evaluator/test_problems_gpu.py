@@ -5,8 +5,8 @@ import torch
 
 from evaluator.admission import admit
 from evaluator.comparison import compare
-from evaluator.problems import find_problem, load_problems
-from evaluator.problems.baselines import baseline_version
+from evaluator.problems import baselines, find_problem, load_problems
+from evaluator.problems.baselines import baseline, baseline_version, chosen_baseline
 from evaluator.problems.exact import fp32_reference
 from evaluator.problems.tensors import make_inputs, reference, refresh_inputs
 
@@ -75,3 +75,45 @@ def test_a_refresh_takes_milliseconds(name):
     per_call_ms = start.elapsed_time(end) / 10
     print(name, "refresh ms", per_call_ms)
     assert per_call_ms < 20
+
+
+GQA = [name for name in FULL if name.startswith("gqa")]
+
+
+@pytest.mark.parametrize("name", GQA)
+@pytest.mark.parametrize("library", ["FlashInfer", "PyTorch"])
+def test_the_baseline_of_gqa_gives_the_references_outputs(name, library, monkeypatch):
+    """Run it with and without FlashInfer's wheel: both paths must agree with plain torch."""
+    if library == "PyTorch":
+        monkeypatch.setattr(baselines, "_flashinfer", lambda: None)
+    elif baselines._flashinfer() is None:
+        pytest.skip("FlashInfer is not installed")
+    problem = find_problem(name)
+    inputs = make_inputs(problem, 1, "cuda")
+    for seed in (2, 3):
+        refresh_inputs(problem, seed, inputs)
+        expected, seen = reference(problem)(**inputs), baseline(problem)(**inputs)
+        for output, tensor in expected.items():
+            error = compare(output, seen[output], tensor, problem.tolerance)
+            print(name, library, output, error.max_abs_error)
+            assert error.bad_count == 0
+    print(chosen_baseline(problem, "cuda"), baseline_version(problem, "cuda"))
+    assert chosen_baseline(problem, "cuda").name.startswith(library)
+
+
+@pytest.mark.parametrize("name", GQA)
+def test_the_baseline_of_gqa_is_faster_than_plain_torch(name):
+    problem = find_problem(name)
+    inputs = make_inputs(problem, 1, "cuda")
+    taken = {}
+    for kind, run in (("reference", reference(problem)), ("baseline", baseline(problem))):
+        run(**inputs)
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(5):
+            run(**inputs)
+        end.record()
+        torch.cuda.synchronize()
+        taken[kind] = start.elapsed_time(end) / 5
+    print(name, baseline_version(problem, "cuda"), taken, "ms")
+    assert taken["baseline"] < taken["reference"]
