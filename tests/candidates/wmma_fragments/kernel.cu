@@ -9,7 +9,7 @@ using namespace nvcuda;
 
 // One warp per 16 x 16 tile of C.
 __global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c) {
-  __shared__ float tile[256];
+  __shared__ __align__(32) float tile[256];
   wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> x;
   wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::col_major> y;
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
