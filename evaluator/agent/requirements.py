@@ -26,8 +26,7 @@ COMMON = (
     "Outputs are allocated already and hold NaN: write every element, and never read or add to "
     "what was there. Inputs are const.",
     "Compute everything in every call. The contents and the addresses of inputs and outputs "
-    "change from call to call: keep no result and no address of an earlier call, and encode "
-    "tensor maps anew in each call.",
+    "change from call to call: keep no result and no address of an earlier call.",
     "Every call with equal inputs does the same work and gives the same outputs within the "
     "tolerance.",
     "The sizes below are fixed: make them compile-time constants.",
@@ -43,7 +42,7 @@ ON_STREAM = (
 )
 DRIVER = (
     "libcuda is not linked: take driver functions such as cuTensorMapEncodeTiled through "
-    "cudaGetDriverEntryPointByVersion.",
+    "cudaGetDriverEntryPointByVersion. A tensor map holds an address: encode it anew in each call.",
 )
 TRITON = (
     "`run` is plain Python that launches `@triton.jit` kernels as `kernel[grid](...)` on the "
