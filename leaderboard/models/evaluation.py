@@ -3,8 +3,7 @@
 from functools import cached_property
 
 from django.db import models
-from django.db.models import F, Q, QuerySet, Window
-from django.db.models.functions import Rank
+from django.db.models import Q
 
 from evaluator import SCORING_VERSION
 from evaluator.records.evaluation import EvaluationRecord
@@ -21,28 +20,26 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     def valid(self) -> "EvaluationQuerySet":
         return self.filter(valid=True)
 
-    def for_board(
+    def ranked(
         self, *, target: str, problem: Problem, scoring_version: str = SCORING_VERSION
-    ) -> "QuerySet[Evaluation]":
-        """Ranked rows in board order, each with `.rank`; one query.
+    ) -> "EvaluationQuerySet":
+        """Rows of a board in order: the fastest first, and of equal ones the earlier.
 
         Verified and valid evaluations of this problem, measured alike, under one scoring version.
-        Equal speedups share a rank, the next rank counts them all; the earlier comes first.
         """
-        return (
-            self.filter(
-                target=target,
-                problem__in=Problem.objects.same_board(problem),
-                valid=True,
-                speedup__isnull=False,
-                scoring_version=scoring_version,
-                trust__in=[Evaluation.Trust.VERIFIED, Evaluation.Trust.REPRODUCED],
-            )
-            .select_related("submission__entrant")
-            .defer("record_json", "submission__candidate_json")
-            .annotate(rank=Window(Rank(), order_by=F("speedup").desc()))
-            .order_by("-speedup", "submission__created_at", "submission_id")
-        )
+        return self.filter(
+            target=target,
+            problem__in=Problem.objects.same_board(problem),
+            valid=True,
+            speedup__isnull=False,
+            scoring_version=scoring_version,
+            trust__in=[Evaluation.Trust.VERIFIED, Evaluation.Trust.REPRODUCED],
+        ).order_by("-speedup", "submission__created_at", "submission_id")
+
+    def with_entrants(self) -> "EvaluationQuerySet":
+        """With submission and entrant, without the texts that only a submission's page needs."""
+        rows = self.select_related("submission__entrant")
+        return rows.defer("record_json", "submission__candidate_json")
 
 
 class Evaluation(models.Model):

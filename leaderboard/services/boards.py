@@ -1,12 +1,12 @@
 """A board: ranked rows of one problem on one target, and the unranked row of the baseline."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Q
 
 from evaluator import SCORING_VERSION
 from evaluator.targets import TARGETS, Target
@@ -42,11 +42,20 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intervals:
-    """Ends of every row's interval, each sorted: what a rank means when intervals overlap."""
+class Order:
+    """Every row of a board by its key, the first one first, and what ranks are made of.
 
+    speedups, lows, highs  each sorted upwards
+    """
+
+    keys: tuple[int, ...]
+    speedups: tuple[float, ...]
     lows: tuple[float, ...]
     highs: tuple[float, ...]
+
+    def rank(self, speedup: float) -> int:
+        """Equal speedups share a rank, and the next rank counts them all."""
+        return len(self.speedups) - bisect_right(self.speedups, speedup) + 1
 
     def band(self, low: float, high: float) -> tuple[int, int]:
         """The best and the worst rank that an interval allows, over all rows of the board.
@@ -96,11 +105,11 @@ def board_read(*, target: str, problem: Problem, start: int = 0, count: int | No
     allows (see Intervals.band). The baseline is the median over these rows.
     """
     count = MOST_ROWS if count is None else count
-    ranked = Evaluation.objects.for_board(target=target, problem=problem)
-    intervals = _intervals(ranked)
-    rows = list(ranked[start : start + count])
+    order = _order(target, problem)
+    rows = _rows(order.keys[start : start + count])
     for row in rows:
-        row.band = intervals.band(row.speedup_low, row.speedup_high)
+        row.rank = order.rank(row.speedup)
+        row.band = order.band(row.speedup_low, row.speedup_high)
     return Board(
         target=TARGETS[target],
         problem=problem,
@@ -108,16 +117,23 @@ def board_read(*, target: str, problem: Problem, start: int = 0, count: int | No
         baseline=_baseline(problem, rows),
         rows=rows,
         resources=resources_by_job(row.job_id for row in rows),
-        row_count=len(intervals.lows),
-        is_cut=start + len(rows) < len(intervals.lows),
+        row_count=len(order.keys),
+        is_cut=start + len(rows) < len(order.keys),
     )
 
 
-def _intervals(ranked: QuerySet[Evaluation]) -> Intervals:
-    pairs = list(ranked.order_by().values_list("speedup_low", "speedup_high"))
-    return Intervals(
-        lows=tuple(sorted(low for low, _ in pairs)), highs=tuple(sorted(high for _, high in pairs))
-    )
+def _order(target: str, problem: Problem) -> Order:
+    """Four numbers a row, however long the board: its rows are read only where they are shown."""
+    ranked = Evaluation.objects.ranked(target=target, problem=problem)
+    found = list(ranked.values_list("pk", "speedup", "speedup_low", "speedup_high"))
+    columns = list(zip(*found, strict=True)) or [(), (), (), ()]
+    speedups, lows, highs = (tuple(sorted(one)) for one in columns[1:])
+    return Order(keys=tuple(columns[0]), speedups=speedups, lows=lows, highs=highs)
+
+
+def _rows(keys: Sequence[int]) -> list[Evaluation]:
+    found = Evaluation.objects.with_entrants().in_bulk(keys)
+    return [found[key] for key in keys if key in found]
 
 
 def _baseline(problem: Problem, rows: list[Evaluation]) -> Baseline:

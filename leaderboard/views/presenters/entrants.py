@@ -1,10 +1,10 @@
 """An entrant as its page shows it: kernels with their ranks, runs, newest first."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
 
 from evaluator import SCORING_VERSION
 from evaluator.targets import TARGETS
@@ -111,39 +111,52 @@ def entrant_view(entrant: Entrant, chosen: ModelStanding | None) -> EntrantView:
         standings=tuple(standings),
         chosen=drawn,
         flows=flows_chart(states, max(map(len, states), default=0)),
-        kernels=list(ranked_kernels(entrant)[:MOST_KERNELS]),
+        kernels=ranked_kernels(entrant),
         runs=tuple(RunRow(run=one, badge=RUN_STATES[ModelRun.State(one.state)]) for one in runs),
         recent=tuple(listed(one) for one in rows[:RECENT]),
         submission_count=rows.values("pk").count(),
     )
 
 
-def ranked_kernels(entrant: Entrant) -> QuerySet[Evaluation]:
-    """What stands on current boards, the best first; ranks are counted in the database."""
+def ranked_kernels(entrant: Entrant) -> list[Evaluation]:
+    """What stands on current boards, board by board, the best first; two queries.
+
+    Each has `rank` and `row_count`, from the speedups of its board.
+    """
     ranked = Evaluation.objects.filter(
         valid=True,
         speedup__isnull=False,
         scoring_version=SCORING_VERSION,
         trust__in=[Evaluation.Trust.VERIFIED, Evaluation.Trust.REPRODUCED],
     )
-    board = ranked.filter(
-        target=OuterRef("target"),
-        problem__measured_digest=OuterRef("problem__measured_digest"),
-        problem__name=OuterRef("problem__name"),
-    ).order_by()
     current = Problem.objects.current().values("measured_digest")
-    return (
-        ranked.filter(submission__entrant=entrant, problem__measured_digest__in=current)
-        .select_related("submission", "problem")
+    own = ranked.filter(submission__entrant=entrant, problem__measured_digest__in=current)
+    rows = list(
+        own.select_related("submission", "problem")
         .defer("record_json", "submission__candidate_json", "problem__record_json")
-        .annotate(
-            rank=_counted(board.filter(speedup__gt=OuterRef("speedup"))) + 1,
-            row_count=_counted(board),
-        )
-        .order_by("target", "problem__position", F("speedup").desc(), "pk")
+        .order_by("target", "problem__position", "-speedup", "pk")[:MOST_KERNELS]
     )
+    boards = _speedups(ranked, {_board_of(row) for row in rows})
+    for row in rows:
+        speedups = boards[_board_of(row)]
+        row.rank = len(speedups) - bisect_right(speedups, row.speedup) + 1
+        row.row_count = len(speedups)
+    return rows
 
 
-def _counted(rows: QuerySet[Evaluation]) -> Coalesce:
-    counted = rows.values("target").annotate(n=Count("pk")).values("n")
-    return Coalesce(Subquery(counted), 0)
+def _board_of(row: Evaluation) -> tuple[str, str, str]:
+    return row.target, row.problem.name, row.problem.measured_digest
+
+
+def _speedups(
+    ranked: QuerySet[Evaluation], boards: set[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], list[float]]:
+    """Of every row of these boards, sorted upwards."""
+    wanted = Q(pk__in=[])
+    for target, name, measured in boards:
+        wanted |= Q(target=target, problem__name=name, problem__measured_digest=measured)
+    found: dict[tuple[str, str, str], list[float]] = {board: [] for board in boards}
+    names = ("target", "problem__name", "problem__measured_digest", "speedup")
+    for target, name, measured, speedup in ranked.filter(wanted).values_list(*names):
+        found[target, name, measured].append(speedup)
+    return {board: sorted(speedups) for board, speedups in found.items()}
