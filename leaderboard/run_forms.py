@@ -141,7 +141,9 @@ class ModelRunForm(forms.Form):
     trajectories = forms.IntegerField(initial=4, help_text="For each variant.")
     turns = forms.IntegerField(initial=8, help_text="At most, in each trajectory.")
     target_speedup = forms.FloatField(initial=1.2, help_text="Reaching it ends a trajectory.")
-    max_parallel = forms.IntegerField(initial=4, help_text="Trajectories at once.")
+    max_parallel = forms.IntegerField(
+        initial=4, help_text="Trajectories at once, as far as your share of places allows."
+    )
     policy = forms.ChoiceField(
         choices=[(one.value, POLICIES[one]) for one in ContextPolicy],
         help_text="What the model sees again of its earlier turns.",

@@ -39,7 +39,8 @@ def test_each_stage_tells_what_gets_past_it(client: Client, db):
     assert "`" not in page.text
 
 
-def test_limits_are_those_of_the_code(client: Client, db):
+def test_limits_are_those_of_the_code(client: Client, db, settings):
+    settings.PTXBOARD_PARALLEL_LIMIT = 7
     from evaluator.records.candidate import MAX_SOURCE_FILES
     from evaluator.stages.policy import POLICY_SECONDS
 
@@ -47,6 +48,7 @@ def test_limits_are_those_of_the_code(client: Client, db):
     assert f"files of a submission {MAX_SOURCE_FILES} evaluator.records.candidate" in page.text
     assert f"policy stage {POLICY_SECONDS:g} s evaluator.stages.policy" in page.text
     assert "guard band before and after each output 64.0 KiB" in page.text
+    assert "trajectories of one user that are asked or judged at once 7" in page.text
     assert len(docs.limits()) == len(docs.LIMITS)
 
 

@@ -30,6 +30,7 @@ def tolerances(request: HttpRequest) -> HttpResponse:
         "problems": [row.record for row in Problem.objects.current()],
         "in_flight": settings.PTXBOARD_IN_FLIGHT_LIMIT,
         "open_runs": settings.PTXBOARD_RUN_LIMIT,
+        "parallel": settings.PTXBOARD_PARALLEL_LIMIT,
         "body_bytes": settings.PTXBOARD_MAX_BODY_BYTES,
     }
     return _page(request, "docs_limits", context)
