@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from evaluator.metrics.curves import Steps
-from evaluator.metrics.turns import THRESHOLDS, TURN_LIMITS, Band
+from evaluator.metrics.turns import THRESHOLDS, TURN_LIMITS, Band, Triplet
 from evaluator.records.base import digest_of
 from evaluator.targets import TARGETS
 from leaderboard.api import schema
@@ -206,6 +206,7 @@ def target_board_json(board: TargetBoard, request: Request) -> dict[str, Any]:
 
 
 def row_json(row: ModelRow, board: TargetBoard, request: Request) -> dict[str, Any]:
+    runs = request.build_absolute_uri(reverse("api:model-runs"))
     badge = reverse("api:board-badge", args=[board.target.slug, row.key])
     return {
         "rank": row.rank,
@@ -225,33 +226,34 @@ def row_json(row: ModelRow, board: TargetBoard, request: Request) -> dict[str, A
         "coverage": {"problems": len(row.cells), "of": len(board.problems)},
         "complete": row.is_complete,
         "badge_url": request.build_absolute_uri(badge),
-        "cells": {name: cell_json(cell, request) for name, cell in row.cells.items()},
+        "cells": {name: cell_json(cell, runs) for name, cell in row.cells.items()},
     }
 
 
-def cell_json(cell: Cell, request: Request) -> dict[str, Any]:
-    """Triplets are at <= 1, <= 4 and <= 8 turns."""
-    run = cell.newest_run
+def cell_json(cell: Cell, runs: str) -> dict[str, Any]:
+    """Triplets are at <= 1, <= 4 and <= 8 turns; `runs` is the address below which runs are."""
     return {
         "any": {
-            "correctness_rate": asdict(cell.rates),
-            "best_speedup": asdict(cell.bests),
+            "correctness_rate": _triplet(cell.rates),
+            "best_speedup": _triplet(cell.bests),
             "fast_p": cell.fast,
         },
         "target_instructions": {
             "known": cell.knows_instructions,
-            "correctness_rate": asdict(cell.target_rates),
-            "best_speedup": asdict(cell.target_bests),
+            "correctness_rate": _triplet(cell.target_rates),
+            "best_speedup": _triplet(cell.target_bests),
             "fast_p": cell.target_fast,
         },
         "share": cell.share,
         **{name: getattr(cell, name) for name in CELL_COLUMNS},
         "unmetered_turns": cell.unmetered_turns,
-        "newest_run": request.build_absolute_uri(reverse("api:model-run", args=[run]))
-        if run
-        else None,
+        "newest_run": f"{runs}{cell.newest_run}/" if cell.newest_run else None,
         "updated_at": cell.updated_at.isoformat(),
     }
+
+
+def _triplet(one: Triplet) -> dict[str, float | None]:
+    return {"first": one.first, "fourth": one.fourth, "eighth": one.eighth}
 
 
 def fast_p_json(target: str, problem: Problem, filters: BoardFilters) -> dict[str, Any]:
