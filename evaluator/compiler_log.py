@@ -12,7 +12,7 @@ LOG_BYTES = 64 << 10
 LINE_CHARACTERS = 2000
 RESOURCES = re.compile(r"^ptxas |bytes stack frame")
 TEMPORARY = re.compile(r"(?:/tmp/)?\btmpxft_[0-9a-f]+_[0-9a-f]+-\d+_|/tmp/cc\w{6}\b\.?")
-OWN_PREFIX = re.compile(r"(?<![\w/.])\./(?=[\w.])")
+OWN_PREFIX = re.compile(r"(?<![\w/.])(?:\./)+(?=[\w.])")
 MEMORY_WORDS = re.compile(
     r"out of memory|virtual memory exhausted|[Cc]annot allocate memory|std::bad_alloc|"
     r"died due to signal 9|Killed signal|memory allocation fail",
