@@ -190,8 +190,8 @@ class Measurement:
 
     def _warm_baseline(self) -> None:
         run = baseline(self.work.problem)
-        for _ in range(self.plan.warmup):
-            run(**self.baseline_inputs[0])
+        for call in range(self.plan.warmup):
+            run(**self.baseline_inputs[call % BASELINE_SLOTS])
         self.buffers.synchronise()
 
     def _timed_call(
