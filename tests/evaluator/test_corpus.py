@@ -26,8 +26,6 @@ from evaluator.targets import find_target
 CASES = {case.name: case for case in load_cases()}
 DOCUMENT = Path(__file__).parents[2] / "docs" / "corpus.md"
 TIERS_IN_THE_BINARY = {
-    "bulk_copy_only": None,
-    "cached_tensor_maps": Tier.PAYLOAD,
     "dummy_commit_group": Tier.CONTROL,
     "guarded_instruction": Tier.PAYLOAD,
     "name_decoy": None,
