@@ -30,6 +30,7 @@ from evaluator.admission.mutants import (
 from evaluator.comparison import compare
 from evaluator.records.admission import ONE_IS_ENOUGH, AdmissionReport, MutantOutcome
 from evaluator.records.problem import Problem
+from evaluator.records.verdicts import EvaluatorFault
 
 MUTANTS: dict[str, Mutant] = {mutant.__name__: mutant for mutant in (*REFUSING, *TOLD_ONLY)}
 TOLD = {mutant.__name__ for mutant in TOLD_ONLY}
@@ -38,7 +39,13 @@ THIN_BY_NATURE = missing_tail.__name__
 
 
 def admit(problem: Problem, device: torch.device | str) -> AdmissionReport:
-    trial = Trial.of(problem, device)
+    try:
+        trial = Trial.of(problem, device)
+    except NotImplementedError as error:
+        raise EvaluatorFault(
+            f"{problem.name}: its reference ({problem.baseline.name}) does not run on "
+            f"{_device_name(device)}; admit it on a GPU, or admit its small twin here"
+        ) from error
     outcomes = tuple(
         outcome for name, mutant in MUTANTS.items() for outcome in _outcomes(trial, name, mutant)
     )

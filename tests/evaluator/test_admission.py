@@ -17,6 +17,7 @@ from evaluator.records.flashinfer import (
     Workload,
 )
 from evaluator.records.problem import Baseline, Family, Problem, Tolerance
+from evaluator.records.verdicts import EvaluatorFault
 
 TWINS = [problem.name for problem in load_problems().values() if problem.development]
 
@@ -224,3 +225,15 @@ def test_infinity_in_the_reference_is_allowed_and_no_constant_reaches_it():
     means = [row for row in seen.outcomes if row.mutant in ("mean", "constant", "zeros")]
     assert [row.margin for row in means] == [None, None, None]
     assert [row.max_abs_error is not None for row in means] == [True, True, True]
+
+
+def test_a_reference_that_needs_a_gpu_is_told_where_there_is_none():
+    text = (
+        "import torch\n\ndef run(x):\n    q = x.view(1, 1, *x.shape).to(torch.bfloat16)\n"
+        "    attention = torch.ops.aten._scaled_dot_product_cudnn_attention\n"
+        "    return attention(q, q, q, None, True, 0.0, False, False)[0][0, 0]\n"
+    )
+    with pytest.raises(
+        EvaluatorFault, match=r"sdpa: .* does not run on cpu; admit it on a GPU, or"
+    ):
+        admit(row_operator("sdpa", text, 64, Tolerance()), "cpu")
