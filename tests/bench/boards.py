@@ -405,7 +405,11 @@ def _gunicorn() -> Iterator[tuple[int, subprocess.Popen]]:
         yield port, server
     finally:
         server.terminate()
-        server.wait(10)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 if __name__ == "__main__":

@@ -137,6 +137,19 @@ class TestAgainstTheMachine:
         assert found.is_final
         assert values() == rebuilt()
 
+    def test_one_cancelled_trajectory_of_a_run_that_goes_on_has_its_plan_counted(
+        self, start, model, machine, doorbell, alice
+    ):
+        model.say("speedup 0.7", "speedup 0.8")
+        start(turns=4, trajectories=2)
+        advance(doorbell)
+        evaluate(machine)
+        advance(doorbell)
+        assert standing().planned_turns == 2
+        trajectory_cancel(trajectory=the_run().trajectories.get(number=1), user=alice)
+        assert (standing().planned_turns, standing().is_final) == (5, False)
+        assert values() == rebuilt()
+
     def test_a_cancelled_run_is_final_with_what_it_planned(
         self, start, model, machine, doorbell, alice
     ):
