@@ -1,5 +1,10 @@
-"""Test of a connection: one tiny request, and what came of it in words."""
+"""Test of a connection: one tiny request, and what came of it in words.
 
+It holds a thread of the site while it lasts, so few may last at once: else slow endpoints would
+keep pages from people and heartbeats from workers.
+"""
+
+import threading
 import time
 from dataclasses import dataclass
 
@@ -12,8 +17,10 @@ from leaderboard.endpoints.parameters import Parameters
 from leaderboard.endpoints.replies import Reply
 
 PROBE_TOKENS = 16
+AT_ONCE = 2  # in each process of the site
 LIMITS = Limits(total_seconds=60, idle_seconds=45, reply_bytes=1 << 20)
 _QUESTION = Message(role="user", content="Answer with the word ready.")
+_PLACES = threading.BoundedSemaphore(AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +40,16 @@ def probe(endpoint: Endpoint, parameters: Parameters) -> ProbeResult:
     The run's parameters go along, so that one that the endpoint refuses shows here. Raises nothing
     but ImproperlyConfigured, for settings of the site that cannot be read.
     """
+    if not _PLACES.acquire(blocking=False):
+        busy = f"{AT_ONCE} connections are being tested already; try again in a minute"
+        return ProbeResult(ok=False, message=busy, kind=ErrorKind.RATE_LIMIT)
+    try:
+        return _probe(endpoint, parameters)
+    finally:
+        _PLACES.release()
+
+
+def _probe(endpoint: Endpoint, parameters: Parameters) -> ProbeResult:
     thinking = parameters.thinking.budget_tokens if parameters.thinking else None
     max_tokens = (thinking or 0) + PROBE_TOKENS
     tiny = parameters.model_copy(update={"max_tokens": max_tokens})

@@ -1,10 +1,14 @@
 """Test of a connection: one tiny request, and words for people."""
 
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pydantic import SecretStr
 
+from leaderboard.endpoints import probing
+from leaderboard.endpoints.egress import Limits
 from leaderboard.endpoints.endpoint import Endpoint
 from leaderboard.endpoints.errors import ErrorKind
 from leaderboard.endpoints.parameters import Api, Parameters
@@ -71,3 +75,18 @@ def test_a_closed_port_of_an_allowed_host_is_unreachable(server):
         port = closed.getsockname()[1]
     result = probe(endpoint(f"http://127.0.0.1:{port}/v1"), Parameters())
     assert result.kind is ErrorKind.UNREACHABLE
+
+
+def test_slow_endpoints_do_not_take_the_site_s_threads(server, monkeypatch):
+    monkeypatch.setattr(probing, "LIMITS", Limits(total_seconds=3, idle_seconds=3))
+    slow, quick = endpoint(server.at("silent")), endpoint(server.at("plain"))
+    with ThreadPoolExecutor(2) as pool:
+        under_way = [pool.submit(probe, slow, Parameters()) for _ in range(2)]
+        while len(server.seen) < 2:
+            time.sleep(0.01)
+        third = probe(quick, Parameters())
+        assert not any(one.done() for one in under_way)
+    assert (third.ok, third.kind) == (False, ErrorKind.RATE_LIMIT)
+    assert third.message == "2 connections are being tested already; try again in a minute"
+    assert [one.result().kind for one in under_way] == [ErrorKind.TIMEOUT] * 2
+    assert probe(quick, Parameters()).ok
