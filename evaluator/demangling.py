@@ -31,11 +31,3 @@ def demangled(names: Sequence[str], sandbox: Sandbox) -> dict[str, str]:
         data = read_output(workspace, "readable", limit_bytes=MOST_BYTES) or b""
     lines = data.decode("utf-8", errors="replace").splitlines()
     return dict(zip(asked, lines, strict=True)) if len(lines) == len(asked) else {}
-
-
-def all_demangled(names: Sequence[str], sandbox: Sandbox) -> dict[str, str]:
-    """The same for any number of names, MOST_NAMES at a time."""
-    known: dict[str, str] = {}
-    for start in range(0, len(names), MOST_NAMES):
-        known |= demangled(names[start : start + MOST_NAMES], sandbox)
-    return known

@@ -82,6 +82,7 @@ class Attribution:
     stray_count: int
     unstamped_count: int
     strays: tuple[str, ...] = field(default=())
+    kernel_symbols: frozenset[str] = frozenset()
 
 
 def attribute(windows: Sequence[Window], activities: Sequence[Activity]) -> Attribution:
@@ -103,6 +104,7 @@ def attribute(windows: Sequence[Window], activities: Sequence[Activity]) -> Attr
         stray_count=len(strays),
         unstamped_count=len(activities) - len(stamped),
         strays=tuple(dict.fromkeys(strays))[:5],
+        kernel_symbols=frozenset(one.name for one in activities if one.kind == "kernel"),
     )
 
 

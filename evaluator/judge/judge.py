@@ -131,6 +131,7 @@ class Judge:
             verified=tuple(measured.verified),
             launches=readable_launches(usual, self._sandbox),
             launch_sets=len(counts),
+            kernel_symbols=tuple(sorted(measured.kernel_symbols)),
             flush_bytes=stopwatch.flush_bytes,
             library_sha256=library_digest(work),
             noise_limit=self.target.noise_limit,

@@ -86,6 +86,7 @@ class Measured:
     batches: list[BatchBracket] = field(default_factory=list)
     verified: list[VerifiedCall] = field(default_factory=list)
     launch_lists: list[tuple[KernelLaunch, ...]] = field(default_factory=list)
+    kernel_symbols: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,9 +260,11 @@ class Measurement:
     def _attribution(self) -> Attribution:
         fields = self.host.ask("collect", {}, self.call_seconds).fields
         try:
-            return host_attribution(fields, collects=self.stopwatch.collects)
+            found = host_attribution(fields, collects=self.stopwatch.collects)
         except MalformedActivity as error:
             raise self.host.fail(Ending.CRASHED, f"host process sent {error}") from error
+        self.measured.kernel_symbols |= found.kernel_symbols
+        return found
 
     def _baseline_calls(
         self, calls: range, after: Callable[[], None]

@@ -288,6 +288,9 @@ class TimingEvidence(Record):
     verified: tuple[VerifiedCall, ...]
     launches: tuple[KernelLaunch, ...]
     launch_sets: int
+    kernel_symbols: tuple[str, ...] = Field(
+        default=(), description="every kernel seen between the calls and in them, as it is mangled"
+    )
     flush_bytes: int
     library_sha256: str
     noise_limit: float

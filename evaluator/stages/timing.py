@@ -30,7 +30,6 @@ from collections.abc import Iterator
 from statistics import median
 
 from evaluator.bench import Bench
-from evaluator.demangling import all_demangled
 from evaluator.device import device_of
 from evaluator.judge.activity import NAME_CHARACTERS
 from evaluator.judge.statistics import block_size, spans_by_trial, speedup, spread
@@ -59,7 +58,7 @@ Result = StageResult[TimingEvidence]
 
 def run(work: Work, bench: Bench) -> Result:
     device, allowed = device_of(bench), work.problem.allowed_libraries
-    known = judged_kernels(work, bench)
+    known = judged_kernels(work)
     result = judge(device.time(work), allowed_libraries=allowed, known_kernels=known)
     for attempt in range(2, ATTEMPTS + 1):
         if result.verdict is not Verdict.INCONCLUSIVE:
@@ -72,14 +71,12 @@ def run(work: Work, bench: Bench) -> Result:
     return result
 
 
-def judged_kernels(work: Work, bench: Bench) -> frozenset[str] | None:
-    """Functions of the disassembled binary, mangled and readable; None where none was made."""
+def judged_kernels(work: Work) -> frozenset[str] | None:
+    """Mangled names of the disassembled binary's functions; None where none was made."""
     sass = work.result(Stage.SASS)
     if sass is None or not isinstance(sass.evidence, SassEvidence):
         return None
-    names = sass.evidence.functions
-    readable = all_demangled(names, bench.sandbox)
-    return frozenset((*names, *readable.values()))
+    return frozenset(sass.evidence.functions)
 
 
 def judge(
@@ -165,11 +162,13 @@ def _wrong_calls(evidence: TimingEvidence) -> Iterator[Finding]:
 
 
 def _foreign_kernels(evidence: TimingEvidence, known: frozenset[str] | None) -> Iterator[Finding]:
-    """What ran must be what was compiled and shown; names that were cut are let be."""
-    for launch in evidence.launches:
-        is_whole = len(launch.name) < NAME_CHARACTERS
-        if known is not None and launch.kind == "kernel" and is_whole and launch.name not in known:
-            text = f"kernel {launch.name[:200]} was launched, but it is not in the judged binary"
+    """What ran must be what was compiled and shown; both names are cut alike."""
+    if known is None:
+        return
+    cut = {name[:NAME_CHARACTERS] for name in known}
+    for symbol in evidence.kernel_symbols:
+        if symbol not in cut:
+            text = f"kernel {symbol[:200]} was launched, but it is not in the judged binary"
             yield Verdict.BANNED_LIBRARY, f"{text}: only what was compiled here may run"
 
 

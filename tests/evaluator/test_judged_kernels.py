@@ -1,11 +1,12 @@
 """What runs must be what was compiled here: nothing carried as data, nothing launched beside it."""
 
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
-from evaluator.demangling import MOST_NAMES, all_demangled
 from evaluator.device_code import foreign_device_code
+from evaluator.judge.activity import Activity, Window, attribute
 from evaluator.records.evidence import TimingEvidence
 from evaluator.records.verdicts import Stage, Verdict
 from evaluator.stages import compilation, sass, timing
@@ -61,47 +62,50 @@ def test_a_host_binary_inside_is_no_device_code(library_with):
     assert foreign_device_code(library_with(inner, ".rodata")) == ()
 
 
-def test_every_kernel_of_a_build_is_known_under_both_of_its_names(bench, make_work):
+def test_every_kernel_of_a_build_is_known_by_its_mangled_name(bench, make_work):
     work = make_work(trick("honest_plain"))
     for stage in (compilation, sass):
         work = work.with_result(stage.run(work, bench))
-    known = judged_kernels(work, bench)
-    assert known is not None
-    assert "_Z4gemmPK13__nv_bfloat16S1_PS_" in known
-    assert len([name for name in known if name.startswith("gemm(")]) == 1
+    assert judged_kernels(work) == {"_Z4gemmPK13__nv_bfloat16S1_PS_"}
 
 
-def test_without_a_disassembly_nothing_is_said_about_kernels(bench, make_work):
-    assert judged_kernels(make_work(trick("honest_plain")), bench) is None
+def test_without_a_disassembly_nothing_is_said_about_kernels(make_work):
+    assert judged_kernels(make_work(trick("honest_plain"))) is None
 
 
 @pytest.fixture
-def run(recorded) -> TimingEvidence:
+def run(recorded) -> Callable[..., TimingEvidence]:
+    """A recorded run in which kernels of these names were seen."""
     value = recorded("timing/h200_gemm_wgmma.json")["evidence"]
-    return TimingEvidence.model_validate(value)
+    return lambda *symbols: TimingEvidence.model_validate({**value, "kernel_symbols": symbols})
 
 
 def test_a_run_that_launches_the_judged_kernels_passes(run):
-    names = frozenset(launch.name for launch in run.launches)
-    assert timing.judge(run, known_kernels=names).verdict is Verdict.PASSED
+    seen = timing.judge(run("_Z4gemmv"), known_kernels=frozenset({"_Z4gemmv", "_Z5extrav"}))
+    assert seen.verdict is Verdict.PASSED
 
 
 def test_a_kernel_from_elsewhere_is_named_and_banned(run):
-    result = timing.judge(run, known_kernels=frozenset({"another(float *)"}))
-    assert (result.stage, result.verdict) == (Stage.TIMING, Verdict.BANNED_LIBRARY)
-    name = run.launches[0].name
-    assert result.message.startswith(f"kernel {name} was launched, but it is not in the judged")
-    assert result.evidence.speedup is None
+    seen = timing.judge(run("_Z4gemmv", "nvjet_tst"), known_kernels=frozenset({"_Z4gemmv"}))
+    assert (seen.stage, seen.verdict) == (Stage.TIMING, Verdict.BANNED_LIBRARY)
+    assert seen.message.startswith("kernel nvjet_tst was launched, but it is not in the judged")
+    assert seen.evidence.speedup is None
 
 
-def test_copies_are_no_kernels_and_names_that_were_cut_are_let_be(run):
-    copy = run.launches[0].model_copy(update={"kind": "memcpy", "name": "HtoD"})
-    cut = run.launches[0].model_copy(update={"name": "x" * timing.NAME_CHARACTERS})
-    changed = run.model_copy(update={"launches": (copy, cut)})
-    assert timing.judge(changed, known_kernels=frozenset()).verdict is Verdict.PASSED
+def test_a_name_that_was_cut_is_known_by_its_beginning_and_no_other_is(run):
+    long = "k" * 2000
+    cut = long[: timing.NAME_CHARACTERS]
+    assert timing.judge(run(cut), known_kernels=frozenset({long})).verdict is Verdict.PASSED
+    other = "x" * timing.NAME_CHARACTERS
+    banned = timing.judge(run(other), known_kernels=frozenset({long}))
+    assert banned.verdict is Verdict.BANNED_LIBRARY
 
 
-def test_any_number_of_names_is_made_readable(bench):
-    names = [f"_Z{len(str(n)) + 1}k{n}v" for n in range(MOST_NAMES + 3)]
-    readable = all_demangled(names, bench.sandbox)
-    assert [readable[name] for name in names] == [f"k{n}()" for n in range(MOST_NAMES + 3)]
+def test_every_kernel_that_a_host_reports_is_kept_by_name_and_copies_are_not():
+    windows = [Window(label="a", start_ns=1_000, end_ns=2_000)]
+    seen = [("kernel", "k", 1_100), ("kernel", "beside", 900_000), ("memcpy", "memcpy", 1_200)]
+    records = [
+        Activity(kind=kind, name=name, start_ns=start_ns, end_ns=start_ns + 10)
+        for kind, name, start_ns in seen
+    ]
+    assert attribute(windows, records).kernel_symbols == {"k", "beside"}
