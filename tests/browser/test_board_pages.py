@@ -8,6 +8,8 @@ from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.test_pages import sign_in, violations
 from tests.leaderboard import factories
 from tests.leaderboard.boards_of_models import stand
+from tests.leaderboard.test_pages_listings import HOSTILE as HOSTILE_LISTING
+from tests.leaderboard.test_pages_listings import with_listing
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
 
@@ -43,6 +45,11 @@ def kernels(transactional_db, problems: dict[str, Problem]) -> list[Submission]:
     return found
 
 
+@pytest.fixture
+def listed(transactional_db, problems: dict[str, Problem]) -> Submission:
+    return with_listing(problems[GEMM], HOSTILE_LISTING)
+
+
 def comparison(kernels: list[Submission]) -> str:
     return "/compare/?" + "&".join(
         f"{letter}={one.pk}" for letter, one in zip("abc", kernels, strict=True)
@@ -58,7 +65,9 @@ def models() -> str:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_axe_finds_nothing_and_nothing_runs_on_any_page(visit, runs, kernels, theme, viewport):
+def test_axe_finds_nothing_and_nothing_runs_on_any_page(
+    visit, runs, kernels, listed, theme, viewport
+):
     tab = visit(theme=theme, viewport=viewport)
     tab.page.on("dialog", lambda dialog: tab.errors.append(dialog.message))
     sign_in(tab, "/sign-in/")
@@ -71,6 +80,7 @@ def test_axe_finds_nothing_and_nothing_runs_on_any_page(visit, runs, kernels, th
         "/boards/",
         "/compare/",
         comparison(kernels),
+        f"{listed.get_absolute_url()}machine-code/",
         models(),
         f"/entrants/{haiku.slug}/",
         f"/entrants/{kernels[0].entrant.slug}/",

@@ -110,3 +110,13 @@ def test_strips_have_one_tick_a_call_and_leave_out_who_was_not_timed():
     assert chart.strips[0].spread.median_ns == 2000
     assert chart.unit == "\N{MICRO SIGN}s"
     assert strips_chart([("A", 0, [])]) is None
+
+
+def test_ribbons_leave_and_arrive_below_one_another():
+    """Two leave one block: the second begins where the first ends; so does it arrive."""
+    flows = flows_chart([[BUILD, CORRECT], [BUILD, WRONG]], 2)
+    first, second = (one.path for one in flows.ribbons)
+    unit = (TALL - 4 * 2) / 2
+    assert first.startswith("M118 26.0C")
+    assert second.startswith(f"M118 {26 + unit:.1f}C")
+    assert f" 814 {26 + unit + 4:.1f}v" in second

@@ -4,7 +4,8 @@ import pytest
 from django.test import Client
 
 from leaderboard.models import Entrant
-from tests.leaderboard import factories
+from leaderboard.services.standings_update import standing_update
+from tests.leaderboard import factories, run_factories
 from tests.leaderboard.boards_of_models import stand
 from tests.leaderboard.reading import Page
 
@@ -105,3 +106,14 @@ def test_its_queries_do_not_grow_with_its_kernels(
         factories.evaluated(one, factories.stages(gemm.record, speedup=0.9))
     with django_assert_max_num_queries(8):
         client.get("/entrants/bob/")
+
+
+def test_turns_that_were_lost_to_us_flow_nowhere(client: Client, problems, alice):
+    run = run_factories.run(problems[GEMM], owner=alice, model="opus")
+    place = run_factories.trajectory(run)
+    run_factories.turn(place, excluded="the disk was full")
+    run_factories.turn(place, kernel=factories.KERNEL, speedup=0.9)
+    run_factories.turn(place)
+    standing_update(run)
+    page = read(client, "opus")
+    assert "Correct 1 0 No code 0 1 From one turn" in page.text

@@ -1,6 +1,7 @@
 """The board of a target: triplets, ranks at a pinned p, filters in the address, panels."""
 
 import json
+from urllib.parse import parse_qs
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,6 +11,8 @@ from django.urls import reverse
 from leaderboard.models import Entrant, ModelStanding
 from leaderboard.services.standings import target_board
 from leaderboard.services.standings_filters import BoardFilters, read_filters
+from leaderboard.services.standings_update import standing_update
+from leaderboard.views.pages import target_boards as pages
 from leaderboard.views.presenters import target_boards as present
 from leaderboard.views.presenters.target_boards import query_of
 from tests.leaderboard import run_factories
@@ -76,8 +79,6 @@ def test_only_complete_rows_are_shown_where_that_is_asked_for(client: Client, bo
 def test_an_open_run_is_marked_as_running(client: Client, problems, alice):
     run = run_factories.run(problems[GEMM], owner=alice, model="slow", turns=4)
     run_factories.turn(run_factories.trajectory(run), kernel="// k", speedup=0.9)
-    from leaderboard.services.standings_update import standing_update
-
     standing_update(run)
     assert "slow cuda, schedule pack · badge 0.0 % 1 running" in read(client).text
 
@@ -206,8 +207,6 @@ def test_it_takes_six_queries_whatever_the_number_of_models(
 
 
 def test_pages_of_models_hold_each_once(client: Client, problems, alice, monkeypatch):
-    from leaderboard.views.pages import target_boards as pages
-
     for number in range(5):
         stand(problems[GEMM], alice, f"m{number}", 0.95)
     for module in (pages, present):
@@ -262,8 +261,6 @@ def test_a_link_previews_the_leaders(client: Client, board):
 def test_a_view_has_one_address_that_reads_back(query: dict[str, str]):
     filters = read_filters(query)
     text = query_of(filters)
-    from urllib.parse import parse_qs
-
     back = {name: values[0] for name, values in parse_qs(text).items()}
     assert read_filters(back) == filters
     assert back == query
@@ -312,3 +309,34 @@ def test_each_ranked_row_has_its_badge(client: Client, board):
     answer = client.get(links[0])
     assert answer["Content-Type"] == "image/svg+xml"
     assert "#1 Fast_0.5 25.0 %" in answer.content.decode()
+
+
+def test_what_it_took_is_told_a_turn_with_those_that_were_lost(client: Client, problems, alice):
+    """4 turns were asked for, one of them lost; 6000 reasoning tokens and 2 dollars in all."""
+    for model in ("opus", "haiku"):
+        run = run_factories.run(problems[GEMM], owner=alice, model=model, turns=4)
+        place = run_factories.trajectory(run)
+        spent = {"reasoning_tokens": 1500, "cost_usd": 0.5}
+        run_factories.turn(place, excluded="the disk was full", **spent)
+        for _ in range(3):
+            run_factories.turn(place, **spent)
+        standing_update(run)
+    page = read(client)
+    assert "A haiku 0.0 % — not known: no correct turn has a speedup 1500 1500 $0.50" in page.text
+    assert "reasoning tokens a turn" in page.text
+    assert "US dollars a turn" in page.text
+
+
+def test_an_unknown_cost_of_one_problem_makes_the_sum_unknown(client: Client, problems, alice):
+    for name, cost in ((GEMM, 0.5), (FORWARD, None)):
+        run = run_factories.run(problems[name], owner=alice, model="opus", turns=4)
+        run_factories.turn(run_factories.trajectory(run), reasoning_tokens=10, cost_usd=cost)
+        standing_update(run)
+    stand(problems[GEMM], alice, "haiku", 0.9)
+    for one in present_efforts(target_board(target="h200")):
+        assert one.cost_usd is None
+
+
+def present_efforts(board):
+    view = present.target_board_view(board, mine=frozenset(), page=1, on=())
+    return view.efforts.rows
