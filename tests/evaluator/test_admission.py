@@ -237,3 +237,12 @@ def test_a_reference_that_needs_a_gpu_is_told_where_there_is_none():
         EvaluatorFault, match=r"sdpa: .* does not run on cpu; admit it on a GPU, or"
     ):
         admit(row_operator("sdpa", text, 64, Tolerance()), "cpu")
+
+
+def test_a_tail_is_small_by_nature_and_no_thin_margin(monkeypatch):
+    monkeypatch.setattr("evaluator.admission.mutants.TAIL_ELEMENTS", 8)
+    text = "def run(x):\n    return x.exp() + 1\n"
+    seen = admit(row_operator("exponential", text, 4_096, Tolerance()), "cpu")
+    tail = next(row for row in seen.outcomes if row.mutant == "missing_tail")
+    assert (tail.bad_count, tail.element_count) == (8, 16_384)
+    assert seen.caveats == ()
