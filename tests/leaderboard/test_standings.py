@@ -368,6 +368,8 @@ def test_unknown_instructions_rank_last_and_are_no_zero(problems, alice):
     standings_rebuild()
     board = target_board(target="h200", filters=BoardFilters(instructions=True))
     first, last = board.rows
+    other = target_board(target="h200", filters=BoardFilters(instructions=True, p=0.33))
+    assert [row.score for row in other.rows] == [0, None]
     assert (first.entrant.display_name, first.score) == ("seen", 0)
     assert (last.entrant.display_name, last.score, last.rank) == ("blind", None, 2)
     blind = last.cells[GEMM]
