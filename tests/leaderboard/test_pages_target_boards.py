@@ -340,3 +340,11 @@ def test_an_unknown_cost_of_one_problem_makes_the_sum_unknown(client: Client, pr
 def present_efforts(board):
     view = present.target_board_view(board, mine=frozenset(), page=1, on=())
     return view.efforts.rows
+
+
+def test_cost_is_averaged_over_all_problems(client: Client, problems, alice):
+    for name, cost in ((GEMM, 0.5), (FORWARD, 1.5)):
+        run = run_factories.run(problems[name], owner=alice, model="opus", turns=4)
+        run_factories.turn(run_factories.trajectory(run), cost_usd=cost)
+        standing_update(run)
+    assert [one.cost_usd for one in present_efforts(target_board(target="h200"))] == [1.0]
