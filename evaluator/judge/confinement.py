@@ -43,14 +43,17 @@ def surroundings(work: Work) -> Surroundings:
     """Mounts for interpreter and host; on a GPU the driver's folder; TVM-FFI where it is used."""
     mounts = [HOST_FOLDER, *_interpreter_mounts()]
     libraries: list[str] = []
+    environment: dict[str, str] = {}
     if work.target.is_gpu:
         folder = loaded_from("libcuda.so")
         mounts.append(folder)
         libraries.append(str(folder))
+        environment |= own_gpu()
     if work.candidate.binding is Binding.TVM_FFI:
         mounts.append(ffi_library().parent)
         libraries.append(str(ffi_library().parent))
-    environment = {"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}
+    if libraries:
+        environment["LD_LIBRARY_PATH"] = ":".join(libraries)
     found = {path for folder in (USR, *mounts) for path in vendor_libraries(folder)}
     allowed = work.problem.allowed_libraries
     return Surroundings(
@@ -58,6 +61,20 @@ def surroundings(work: Work) -> Surroundings:
         hidden=tuple(sorted(path for path in found if banned_libraries([str(path)], allowed))),
         environment=environment,
     )
+
+
+def own_gpu() -> dict[str, str]:
+    """Variables under which the driver shows the judge's GPU, its first one, and no other.
+
+    The host asks the driver before anything of the candidate's is loaded, which settles it for that
+    process; a process that a candidate starts without them still finds the node files.
+    """
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    order = os.environ.get("CUDA_DEVICE_ORDER")
+    return {
+        "CUDA_VISIBLE_DEVICES": first or "0",
+        **({"CUDA_DEVICE_ORDER": order} if order else {}),
+    }
 
 
 @cache

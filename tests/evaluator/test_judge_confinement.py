@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.judge import confinement
-from evaluator.judge.confinement import surroundings, vendor_libraries
+from evaluator.judge.confinement import own_gpu, surroundings, vendor_libraries
 
 
 @pytest.fixture
@@ -32,3 +32,25 @@ def test_what_the_problem_allows_is_not_hidden(toolkit, make_work, monkeypatch):
     hidden = surroundings(replace(work, problem=allowing)).hidden
     assert toolkit / "libcublas.so.13.1" not in hidden
     assert toolkit / "libcudnn.so.9" in hidden
+
+
+@pytest.mark.parametrize(
+    ("judge", "host"),
+    [
+        ({}, {"CUDA_VISIBLE_DEVICES": "0"}),
+        ({"CUDA_VISIBLE_DEVICES": "2,3"}, {"CUDA_VISIBLE_DEVICES": "2"}),
+        (
+            {"CUDA_VISIBLE_DEVICES": "GPU-8f1c", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
+            {"CUDA_VISIBLE_DEVICES": "GPU-8f1c", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
+        ),
+    ],
+)
+def test_a_host_sees_the_judges_gpu_and_no_other(judge, host, make_work, monkeypatch):
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in judge.items():
+        monkeypatch.setenv(name, value)
+    assert own_gpu() == host
+    inside = surroundings(make_work("// nothing", target="h200")).environment
+    assert host.items() <= inside.items()
+    assert "CUDA_VISIBLE_DEVICES" not in surroundings(make_work("//", target="host")).environment
