@@ -8,13 +8,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from leaderboard.charts.fast_p import series_css
 from leaderboard.models import Entrant, ModelStanding
 from leaderboard.services.standings import target_board
 from leaderboard.services.standings_filters import BoardFilters, read_filters
 from leaderboard.services.standings_update import standing_update
 from leaderboard.views.pages import target_boards as pages
 from leaderboard.views.presenters import target_boards as present
-from leaderboard.views.presenters.target_boards import query_of
+from leaderboard.views.presenters.target_boards import query_of, series_numbers
 from tests.leaderboard import run_factories
 from tests.leaderboard.boards_of_models import stand
 from tests.leaderboard.reading import Page
@@ -348,3 +349,12 @@ def test_cost_is_averaged_over_all_problems(client: Client, problems, alice):
         run_factories.turn(run_factories.trajectory(run), cost_usd=cost)
         standing_update(run)
     assert [one.cost_usd for one in present_efforts(target_board(target="h200"))] == [1.0]
+
+
+def test_curves_that_are_drawn_together_differ_in_colour():
+    keys = [f"model-{place:02}" for place in range(40)]
+    drawn = ["model-00", "model-08", "model-16", "model-24", "model-32"]
+    numbers = series_numbers(keys, drawn)
+    assert sorted(numbers[key] for key in drawn) == [0, 1, 2, 3, 4]
+    assert sorted(numbers.values()) == list(range(40))
+    assert len({series_css(numbers[key]).split()[0] for key in drawn}) == 5

@@ -147,6 +147,12 @@ def _trust_name(trust: tuple[str, ...]) -> str:
     return next((name for name, group in TRUST_GROUPS.items() if group == trust), trust[0])
 
 
+def series_numbers(keys: Sequence[str], drawn: Sequence[str]) -> dict[str, int]:
+    """Colours: those that are drawn together first, so that they differ, whatever their rank."""
+    ordered = sorted(keys, key=lambda key: (key not in drawn, key))
+    return {key: place for place, key in enumerate(ordered)}
+
+
 def target_board_view(
     board: TargetBoard, *, mine: frozenset[int], page: int, on: Sequence[str]
 ) -> TargetBoardView:
@@ -155,11 +161,11 @@ def target_board_view(
     mine  entrants of whoever looks
     on    keys of the rows whose curves are drawn; the first few without any
     """
-    numbers = {key: place for place, key in enumerate(sorted(row.key for row in board.rows))}
     ranked = board.ranked
     by_key = {row.key: row for row in ranked}
     asked = [key for key in dict.fromkeys(on) if key in by_key][:MOST_CURVES]
     drawn = asked or [row.key for row in ranked[:CURVES_ON]]
+    numbers = series_numbers([row.key for row in board.rows], drawn)
 
     def view(row: ModelRow) -> RowView:
         return row_view(row, board, numbers[row.key], row.entrant.pk in mine, row.key in drawn)
