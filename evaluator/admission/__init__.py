@@ -24,7 +24,7 @@ from evaluator.admission.mutants import (
     WHY_NOT,
     Mutant,
     Trial,
-    missing_tail,
+    missing_corner,
     run,
 )
 from evaluator.comparison import compare
@@ -35,7 +35,7 @@ from evaluator.records.verdicts import EvaluatorFault
 MUTANTS: dict[str, Mutant] = {mutant.__name__: mutant for mutant in (*REFUSING, *TOLD_ONLY)}
 TOLD = {mutant.__name__ for mutant in TOLD_ONLY}
 THIN = 1e-3
-THIN_BY_NATURE = missing_tail.__name__
+THIN_BY_NATURE = missing_corner.__name__
 
 
 def admit(problem: Problem, device: torch.device | str) -> AdmissionReport:

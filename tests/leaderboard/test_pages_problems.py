@@ -86,7 +86,7 @@ def test_it_tells_how_integers_are_drawn_and_which_baseline_is_taken(client: Cli
 
 def test_it_lists_the_wrong_answers_that_were_tried(client: Client, problems):
     page = Page(client.get("/problems/gqa_paged_decode_h6_kv2_d64_ps1_small/"))
-    assert "Admission 10 wrong answers tried on cpu" in page.text
+    assert "Admission 11 wrong answers tried on cpu" in page.text
     assert "lost_keys lse 42 42 " in page.text
     assert "Not tried: future_key: there is no causal mask" in page.text
 
