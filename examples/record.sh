@@ -3,10 +3,11 @@
 #
 #   examples/record.sh FOLDER [TARGET] [SECONDS]
 #
-# Starts the demo with a worker of TARGET (default h200), submits the examples and every trick of
-# tests/candidates for it over REST, waits up to SECONDS (default 600) for the verdicts, and exports
-# the submissions with the product's own command to FOLDER/recorded.tar; FOLDER/verdicts.txt has a
-# line per submission, FOLDER/logs.tgz the logs. PYTHON names the interpreter (default python3).
+# Starts the demo with a worker of TARGET (default h200), submits the examples and one trick of each
+# kind over REST, waits up to SECONDS (default 600) for the verdicts, and exports the submissions with
+# the product's own command to FOLDER/recorded.tar; FOLDER/verdicts.txt has a line per submission,
+# FOLDER/logs.tgz the logs. PYTHON names the interpreter (default python3). All tricks, without a
+# site: `ptxboard corpus --target h200`.
 set -euo pipefail
 out=${1:?usage: examples/record.sh FOLDER [TARGET] [SECONDS]}
 target=${2:-h200}
@@ -40,7 +41,8 @@ submit $kernels/gemm_wgmma_tma.cu $kernels/gemm_plain.cu --problem gemm_n7168_k5
 submit $kernels/mha_forward_wgmma.cu --problem mha_with_lse_d128
 submit $kernels/mha_forward_causal_wgmma.cu --problem mha_with_lse_d128_causal
 submit $kernels/gemm_tvm_ffi.cu --problem gemm_n256_k256 --binding tvm-ffi
-submit --candidates tests/candidates
+submit --candidates tests/candidates --only wrong_epilogue unlaunched_tma out_of_bounds \
+    infinite_loop cublas_user timer_forger honest_plain
 cat "$out/verdicts.txt"
 "$python" manage.py export_evaluations "$PTXBOARD_VAR/recorded" --target "$target" >/dev/null
 tar -C "$PTXBOARD_VAR" -cf "$out/recorded.tar" recorded

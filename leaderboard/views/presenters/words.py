@@ -43,8 +43,9 @@ VERDICTS: dict[Verdict, Meaning] = {
     ),
     Verdict.BANNED_LIBRARY: Meaning(
         word="Banned library",
-        meaning="The build used a vendor or template library that this problem does not allow.",
-        next_step="Remove the header or library that the policy section names.",
+        meaning="A vendor or template library that this problem does not allow did the work, or "
+        "device code that was not compiled here.",
+        next_step="Remove the header, library or embedded device code that the message names.",
     ),
     Verdict.SANITIZER_ERROR: Meaning(
         word="Sanitizer error",
