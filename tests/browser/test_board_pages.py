@@ -11,7 +11,7 @@ from tests.leaderboard.boards_of_models import stand
 from tests.leaderboard.test_pages_listings import HOSTILE as HOSTILE_LISTING
 from tests.leaderboard.test_pages_listings import with_listing
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 GEMM, FORWARD = "gemm_n7168_k5120", "mha_with_lse_d128"
 BOARD = "/boards/h200/"

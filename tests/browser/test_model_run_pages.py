@@ -12,7 +12,7 @@ from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.test_pages import sign_in, violations
 from tests.leaderboard import factories, run_factories
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>"
 

@@ -11,7 +11,7 @@ from leaderboard.models import Attempt, Job, Problem, Submission
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.leaderboard import factories
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 BOARD = "/boards/h200/gemm_n7168_k5120/"
 

@@ -25,8 +25,6 @@ from evaluator.worker.client import SiteAway, SiteClient, SiteRefused
 from evaluator.worker.main import add_arguments, main
 from evaluator.worker.outbox import Outbox, deliver_leftover, find_leftovers
 
-pytestmark = pytest.mark.serial
-
 ENVIRONMENT = Environment(
     harness_version="1", operating_system="Linux", python="3.11", sandbox="bubblewrap"
 )

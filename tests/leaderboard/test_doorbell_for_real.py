@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.serial
-
 ROOT = Path(__file__).resolve().parents[2]
 
 SUBMIT = """

@@ -13,7 +13,7 @@ from leaderboard.models import ModelRun, Trajectory, Turn
 from leaderboard.services.duties import reconcile
 from tests.leaderboard.runs import RUNS, advance, evaluate, kernel, run_body
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 TRAJECTORIES = 6
 PLACES = 3
