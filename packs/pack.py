@@ -118,6 +118,19 @@ class Pack:
             sha256.update(data)
         return sha256.hexdigest()
 
+    def facts(self) -> dict[str, object]:
+        """What names the pack, as JSON, with the tokens of its base text by level."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "version": self.version,
+            "digest": self.digest,
+            "architecture": self.architecture.value,
+            "targets": list(self.targets),
+            "evidence": self.evidence,
+            "tokens": {level.value: self.token_count(level) for level in list(Level)[:-1]},
+        }
+
     def parts_of(self, level: Level) -> tuple[Part, ...]:
         """The parts of this very level, in the order of `pack.toml`."""
         return tuple(part for part in self.parts if part.level is level)

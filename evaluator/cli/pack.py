@@ -134,13 +134,6 @@ def _find(name: str) -> Pack:
 
 def _pack_json(pack: Pack) -> dict[str, object]:
     return {
-        "name": pack.name,
-        "title": pack.title,
-        "version": pack.version,
-        "digest": pack.digest,
-        "architecture": pack.architecture.value,
-        "targets": list(pack.targets),
-        "evidence": pack.evidence,
-        "tokens": {one.value: pack.token_count(one) for one in list(Level)[:-1]},
+        **pack.facts(),
         "schedules": {schedule.slug: schedule.token_count for schedule in pack.schedules},
     }

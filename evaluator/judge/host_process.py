@@ -34,7 +34,7 @@ from evaluator.judge.confinement import (
     interpreter,
     surroundings,
 )
-from evaluator.judge.mappings import mapped_libraries, processes_of
+from evaluator.judge.mappings import mapped_libraries, may_run, processes_of
 from evaluator.problems.prototypes import parameters
 from evaluator.process import RunningProcess
 from evaluator.records.candidate import Binding
@@ -45,6 +45,7 @@ from evaluator.sandbox import Sandbox
 from evaluator.work import Work
 
 START_SECONDS = 60.0
+STOP_SECONDS, STOP_POLL_SECONDS = 1.0, 0.0005
 QUIT_SECONDS = 5.0
 COMMAND_SHOWN = ("python", "-m", "evaluator.host", "serve")
 ALLOWANCE_BYTES = 16 << 30
@@ -254,6 +255,7 @@ class HostProcess:
         stopped: set[int] = set()
         while fresh := set(processes_of(self._process.pid)) - stopped:
             _send_signal(fresh, signal.SIGSTOP)
+            _await_stop(fresh)
             stopped |= fresh
         try:
             yield
@@ -287,6 +289,13 @@ def _send_signal(processes: set[int], number: signal.Signals) -> None:
     for process in processes:
         with suppress(ProcessLookupError):
             os.kill(process, number)
+
+
+def _await_stop(processes: set[int]) -> None:
+    """A signal takes effect when the kernel gets to it, later on a busy machine."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while any(map(may_run, processes)) and time.monotonic() < deadline:
+        time.sleep(STOP_POLL_SECONDS)
 
 
 def _free_beside_torch() -> int:

@@ -43,11 +43,22 @@ def processes_of(root: int) -> list[int]:
     return found
 
 
+def may_run(process: int) -> bool:
+    """Whether it is neither stopped nor gone."""
+    return _stat(Path(f"/proc/{process}"))[:1] not in ([], ["T"], ["t"], ["Z"], ["X"])
+
+
 def _parent(entry: Path) -> int | None:
+    fields = _stat(entry)
+    return int(fields[1]) if len(fields) > 1 else None
+
+
+def _stat(entry: Path) -> list[str]:
+    """Of /proc/<process>/stat all from the state on; nothing where the process is gone."""
     try:
-        return int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-    except (OSError, IndexError, ValueError):
-        return None
+        return (entry / "stat").read_text().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return []
 
 
 def _mapped_by(process: int) -> set[str]:

@@ -57,14 +57,7 @@ class PackOne(APIView):
 
 def pack_json(pack: Pack, request: Request) -> dict[str, object]:
     return {
-        "name": pack.name,
-        "title": pack.title,
-        "version": pack.version,
-        "digest": pack.digest,
-        "architecture": pack.architecture.value,
-        "targets": list(pack.targets),
-        "evidence": pack.evidence,
-        "tokens": {level.value: pack.token_count(level) for level in list(Level)[:-1]},
+        **pack.facts(),
         "schedules": [
             {
                 "slug": schedule.slug,

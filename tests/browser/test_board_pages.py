@@ -18,12 +18,6 @@ BOARD = "/boards/h200/"
 HOSTILE = "</title><script>alert(1)</script>\u202e"
 
 
-@pytest.fixture(autouse=True)
-def doorbell(monkeypatch: pytest.MonkeyPatch, private_var) -> None:
-    """Nobody listens at the queues here."""
-    monkeypatch.setattr("leaderboard.services.doorbell.app.send_task", lambda *a, **k: None)
-
-
 @pytest.fixture
 def runs(transactional_db, problems: dict[str, Problem], alice) -> list[ModelRun]:
     return [

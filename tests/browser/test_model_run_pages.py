@@ -17,12 +17,6 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
-@pytest.fixture(autouse=True)
-def doorbell(monkeypatch: pytest.MonkeyPatch, private_var) -> None:
-    """Nobody listens at the queues here."""
-    monkeypatch.setattr("leaderboard.services.doorbell.app.send_task", lambda *a, **k: None)
-
-
 @pytest.fixture
 def run(transactional_db, problems: dict[str, Problem], alice) -> ModelRun:
     made = run_factories.run(

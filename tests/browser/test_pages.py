@@ -16,12 +16,6 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 BOARD = "/boards/h200/gemm_n7168_k5120/"
 
 
-@pytest.fixture(autouse=True)
-def doorbell(monkeypatch: pytest.MonkeyPatch, private_var) -> None:
-    """Nobody listens at the queues here."""
-    monkeypatch.setattr("leaderboard.services.doorbell.app.send_task", lambda *a, **k: None)
-
-
 @pytest.fixture
 def gemm(transactional_db, problems: dict[str, Problem]) -> Problem:
     return problems["gemm_n7168_k5120"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.judge.measuring import Copying
 from evaluator.judge.tolerances import GPU_EXCESS
 from evaluator.records.evidence import BatchBracket, Ending, TimingEvidence, TimingSample
 from evaluator.records.verdicts import EvaluatorFault, Verdict
@@ -283,3 +284,9 @@ def test_noise_is_measured_again_at_most_twice(gemm, make_work, quiet_after, ver
     device = NoisyDevice(gemm(), quiet_after)
     result = timing.run(make_work("// nothing"), Lent(device))
     assert (result.verdict, device.measured) == (verdict, measured)
+
+
+@pytest.mark.parametrize(("count", "expected_ns"), [(1, 20), (3, 40), (11, 120)])
+def test_what_the_judges_own_copying_takes_grows_with_the_slots(count, expected_ns):
+    copying = Copying(one_ns=20.0, all_ns=120.0, slot_count=11)
+    assert copying.of_ns(count) == expected_ns

@@ -306,6 +306,7 @@ FIRST = "trajectories/01.json"
         (in_json(FIRST, put(["turns", 2, "outcome", "speedup"], 9.0)), True, "breaks the chain"),
         (in_json(FIRST, put(["turns", 0, "request", "body"], "x")), True, "not the one of its"),
         (in_json(FIRST, put(["turns", 0, "call"], None)), True, "parts are missing or odd"),
+        (in_json(FIRST, lambda whole: whole["turns"][0].pop("call")), True, "odd: KeyError 'call'"),
         (in_json("manifest.json", put(["format"], "x")), False, "manifest.json has format 'x'"),
         (in_json(FIRST, lambda whole: whole["turns"].pop(1)), True, "it does not follow"),
         (in_json("problem.json", put(["title"], "x")), True, "not the problem that the settings"),

@@ -3,11 +3,9 @@
 from argparse import ArgumentParser
 from pathlib import Path
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.core.management.base import BaseCommand
 
-from leaderboard.refusals import Refusal
+from leaderboard.management.archives import faults_told
 from leaderboard.services.dumps_reading import dump_load
 
 
@@ -18,13 +16,8 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path)
 
     def handle(self, *, folder: str | Path, verbosity: int, **_: object) -> None:
-        try:
+        with faults_told("nothing was loaded"):
             done = dump_load(Path(folder))
-        except (ValueError, OSError, Refusal, ValidationError) as error:
-            raise CommandError(f"nothing was loaded: {error}") from error
-        except (LookupError, TypeError, AttributeError, DatabaseError) as error:
-            kind = type(error).__name__
-            raise CommandError(f"nothing was loaded: parts are odd: {kind} {error}") from error
         if verbosity:
             self.stdout.write(
                 f"{done.problems} problems, {done.runs} runs, {done.submissions} submissions, "

@@ -3,11 +3,9 @@
 from argparse import ArgumentParser
 from pathlib import Path
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
 
-from leaderboard.refusals import Refusal
+from leaderboard.management.archives import faults_told
 from leaderboard.services.bundle_reading import bundle_load, bundle_read
 
 
@@ -19,13 +17,8 @@ class Command(BaseCommand):
 
     def handle(self, *, paths: list[str | Path], verbosity: int, **_: object) -> None:
         for path in _archives([Path(path) for path in paths]):
-            try:
+            with faults_told(path):
                 submission = bundle_load(bundle_read(path))
-            except (ValueError, Refusal, ValidationError) as error:
-                raise CommandError(f"{path}: {error}") from error
-            except (LookupError, TypeError, AttributeError, DatabaseError) as error:
-                kind = type(error).__name__
-                raise CommandError(f"{path}: parts are missing or odd: {kind} {error}") from error
             if verbosity:
                 told = f"{submission.name}: {submission.verdict}" if submission else "known already"
                 self.stdout.write(f"{path.name}: {told}")
